@@ -1,0 +1,50 @@
+# The two set-up commands of the README are `make demo` and `make test`.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+.PHONY: demo install install-dev install-torch test test-all lint types contracts clean
+
+demo: install
+	@echo; echo '$$ $(BIN)/triage diagnose examples/hung-rank'; echo
+	@$(BIN)/triage diagnose examples/hung-rank --no-record
+
+install: $(VENV)/.installed
+$(VENV)/.installed: requirements/base.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "triage needs Python 3.11 or newer; try: make demo PYTHON=python3.12")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing into $(VENV) (about half a minute) ..."
+	@$(PIP) install -q -r requirements/base.txt
+	@$(PIP) install -q --no-deps -e .
+	@touch $@
+
+install-dev: $(VENV)/.installed-dev
+$(VENV)/.installed-dev: $(VENV)/.installed requirements/dev.txt
+	@$(PIP) install -q -r requirements/dev.txt
+	@touch $@
+
+# CPU torch and sentence-transformers, for the optional embedding models.
+install-torch: $(VENV)/.installed-torch
+$(VENV)/.installed-torch: $(VENV)/.installed-dev requirements/torch.txt
+	@$(PIP) install -q -r requirements/torch.txt
+	@touch $@
+
+test: install-dev
+	$(BIN)/python -m pytest -m "not service and not torch"
+
+test-all: install-torch
+	$(BIN)/python -m pytest
+
+lint: install-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: install-dev
+	$(BIN)/mypy
+
+contracts: install-dev
+	$(BIN)/lint-imports
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,125 @@
+"""The only reader of the environment and of settings files. Flags > TRIAGE_* > ./triage.toml > the user's triage.toml."""
+
+from __future__ import annotations
+
+import functools
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from triage.errors import UsageError
+
+DEFAULT_EMBEDDING = "all-MiniLM-L6-v2-onnx-int8"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    name: str
+    help: str
+    default: str = ""
+    secret: bool = False
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("home", "state folder: database, vector index; default: the platform's user data folder"),
+    Setting("database_url", "any SQLAlchemy URL; default: SQLite in the home", secret=True),
+    Setting("chroma_url", "http://host:port of a Chroma server; default: embedded in the home"),
+    Setting("llm", "off, or provider:model", "off"),
+    Setting("llm_base_url", "an OpenAI-compatible server"),
+    Setting("llm_api_key", "the key for it", secret=True),
+    Setting("embedding", "built-in model, or sentence-transformers:NAME_OR_PATH", DEFAULT_EMBEDDING),
+    Setting("offline", "1: no network at all", "0"),
+    Setting("token_budget", "most tokens of a compressed log", "12000"),
+)
+_KNOWN = {s.name: s for s in SETTINGS}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings in force; `origin` says where each came from."""
+
+    home: Path
+    database_url: str
+    chroma_url: str = ""
+    llm: str = "off"
+    llm_base_url: str = ""
+    llm_api_key: str = field(default="", repr=False)
+    embedding: str = DEFAULT_EMBEDDING
+    offline: bool = False
+    token_budget: int = 12000
+    origin: Mapping[str, str] = field(default_factory=dict)
+
+
+def load(flags: Mapping[str, str | None] | None = None, cwd: Path | None = None) -> Settings:
+    """Settings from all sources. Errors: UsageError for a malformed file, an unknown name or a bad value."""
+    values = {s.name: s.default for s in SETTINGS}
+    origin = dict.fromkeys(values, "default")
+    for source, found in _sources(flags or {}, cwd or Path.cwd()):
+        for name, value in found.items():
+            if name not in _KNOWN:
+                raise UsageError(f"{source}: unknown setting {name!r}", f"known: {', '.join(_KNOWN)}")
+            values[name], origin[name] = value, source
+    home = Path(values["home"]).expanduser() if values["home"] else _default_home()
+    return Settings(
+        home=home,
+        database_url=values["database_url"] or f"sqlite:///{home / 'triage.db'}",
+        chroma_url=values["chroma_url"],
+        llm=values["llm"] or "off",
+        llm_base_url=values["llm_base_url"],
+        llm_api_key=values["llm_api_key"],
+        embedding=values["embedding"] or DEFAULT_EMBEDDING,
+        offline=_flag("offline", values["offline"], origin["offline"]),
+        token_budget=_number("token_budget", values["token_budget"], origin["token_budget"]),
+        origin=origin,
+    )
+
+
+def _sources(flags: Mapping[str, str | None], cwd: Path) -> list[tuple[str, dict[str, str]]]:
+    """Weakest first."""
+    import platformdirs
+
+    user = Path(platformdirs.user_config_dir("triage")) / "triage.toml"
+    env = {s.name: os.environ[f"TRIAGE_{s.name.upper()}"] for s in SETTINGS if os.environ.get(f"TRIAGE_{s.name.upper()}")}
+    return [
+        (str(user), _read_toml(user)),
+        (str(cwd / "triage.toml"), _read_toml(cwd / "triage.toml")),
+        ("environment", env),
+        ("flag", {name: value for name, value in flags.items() if value is not None}),
+    ]
+
+
+def _read_toml(path: Path) -> dict[str, str]:
+    if not path.is_file():
+        return {}
+    try:
+        doc: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{path}: {error}", "it must be valid TOML") from None
+    for name, value in doc.items():
+        if not isinstance(value, (str, int, bool)):
+            raise UsageError(f"{path}: {name} must be a string, a number or a boolean")
+    return {name: str(int(value)) if isinstance(value, bool) else str(value) for name, value in doc.items()}
+
+
+@functools.cache
+def _default_home() -> Path:
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("triage"))
+
+
+def _flag(name: str, value: str, source: str) -> bool:
+    if value.lower() in ("", "0", "false", "no", "off"):
+        return False
+    if value.lower() in ("1", "true", "yes", "on"):
+        return True
+    raise UsageError(f"{source}: {name} is {value!r}", "use 1 or 0")
+
+
+def _number(name: str, value: str, source: str) -> int:
+    if not value.isdigit() or int(value) == 0:
+        raise UsageError(f"{source}: {name} is {value!r}", "use a positive whole number")
+    return int(value)

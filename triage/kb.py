@@ -1,0 +1,156 @@
+"""The sole reader of kb/: taxonomy, signatures, filter rules, known incidents. Each entry is checked against its schema."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+
+from triage.domain import FilterRule, KnownIncident, Signature, Source
+from triage.errors import KnowledgeError
+from triage.taxonomy import FailureType, Taxonomy
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+T = TypeVar("T")
+
+
+def root() -> Path:
+    """The folder kb/: inside the wheel, or beside the package in a checkout."""
+    here = Path(__file__).resolve().parent
+    for candidate in (here / "_data" / "kb", here.parent / "kb"):
+        if (candidate / "taxonomy.yaml").is_file():
+            return candidate
+    raise KnowledgeError("the knowledge base kb/ is missing from this installation", "install the package again")
+
+
+def read_yaml(path: Path) -> Any:
+    """A YAML file. Errors: KnowledgeError with the file and line."""
+    try:
+        return yaml.load(path.read_text("utf-8"), _LOADER)  # noqa: S506 - a safe loader
+    except yaml.YAMLError as error:
+        raise KnowledgeError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise KnowledgeError(f"{path}: cannot be read: {error}") from None
+
+
+@functools.cache
+def taxonomy() -> Taxonomy:
+    doc = read_yaml(root() / "taxonomy.yaml")
+    types = {
+        t["id"]: FailureType(t["id"], t["category"], t["means"], t.get("role") == "symptom", bool(t.get("acme")))
+        for t in doc["failure_types"]
+    }
+    return Taxonomy(
+        types=types,
+        root_cause_classes=frozenset(doc["root_cause_classes"]),
+        actions={a["id"]: a["means"] for a in doc["actions"]},
+        outcomes=frozenset(doc["outcomes"]),
+        statuses=frozenset(doc["statuses"]),
+        roles=frozenset(doc["evidence_roles"]),
+        version=doc["version"],
+    )
+
+
+@functools.cache
+def signatures() -> tuple[Signature, ...]:
+    """All active signatures, in file and then list order."""
+    return tuple(s for s in _unique(load_signatures(path) for path in _files("signatures")) if s.status == "active")
+
+
+@functools.cache
+def filter_rules() -> tuple[FilterRule, ...]:
+    return _unique(load_filters(path) for path in _files("filters"))
+
+
+@functools.cache
+def known_incidents() -> tuple[KnownIncident, ...]:
+    return _unique([load_incident(path)] for path in _files("incidents"))
+
+
+def load_signatures(path: Path) -> tuple[Signature, ...]:
+    """kb/signatures/X.yaml: a list of signatures; `pattern` may stand for a single entry of `patterns`."""
+    found = tuple(_build(Signature, entry, path) for entry in _entries(path, {"pattern": "patterns"}))
+    labels = taxonomy()
+    for s in found:
+        where = f"{path}: signature {s.id}"
+        _member(s.failure_type, labels.types, f"{where}: failure_type")
+        _member(s.root_cause_class, labels.root_cause_classes, f"{where}: root_cause_class")
+        _member(s.role, labels.roles, f"{where}: role")
+        _member(s.outcome, labels.outcomes, f"{where}: outcome")
+        if not s.patterns:
+            raise KnowledgeError(f"{where}: no pattern")
+    return found
+
+
+def load_filters(path: Path) -> tuple[FilterRule, ...]:
+    return tuple(_build(FilterRule, entry, path) for entry in _entries(path, {}))
+
+
+def load_incident(path: Path) -> KnownIncident:
+    doc = read_yaml(path)
+    if not isinstance(doc, dict):
+        raise KnowledgeError(f"{path}: expected one incident, found {type(doc).__name__}")
+    sources = tuple(Source(str(s["url"]), str(s.get("title", ""))) for s in doc.get("sources", []))
+    incident = _build(KnownIncident, {**doc, "sources": sources}, path)
+    labels = taxonomy()
+    _member(incident.failure_type, labels.types, f"{path}: failure_type")
+    _member(incident.root_cause_class, labels.root_cause_classes, f"{path}: root_cause_class")
+    return incident
+
+
+def _files(folder: str) -> list[Path]:
+    return sorted((root() / folder).glob("*.yaml"))
+
+
+def _entries(path: Path, singular: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    doc = read_yaml(path)
+    if not isinstance(doc, list) or not all(isinstance(entry, dict) for entry in doc):
+        raise KnowledgeError(f"{path}: expected a list of entries")
+    for entry in doc:
+        for one, many in singular.items():
+            if one in entry:
+                entry[many] = [entry.pop(one), *entry.get(many, [])]
+        yield entry
+
+
+def _build(cls: type[T], entry: Mapping[str, Any], path: Path) -> T:
+    where = f"{path}: {cls.__name__} {entry.get('id', '(no id)')}"
+    fields = {f.name: f for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    unknown = entry.keys() - fields.keys()
+    missing = {n for n, f in fields.items() if f.default is dataclasses.MISSING and n not in entry}
+    if unknown or missing:
+        raise KnowledgeError(f"{where}: unknown {sorted(unknown)}, missing {sorted(missing)}")
+    values: dict[str, Any] = {}
+    for name, value in entry.items():
+        kind = str(fields[name].type)
+        if kind.startswith("tuple"):
+            if not isinstance(value, (list, tuple)):
+                raise KnowledgeError(f"{where}: {name} must be a list")
+            values[name] = tuple(value if name == "sources" else map(str, value))
+        elif kind in ("int", "bool"):
+            if not isinstance(value, int):
+                raise KnowledgeError(f"{where}: {name} must be {kind}")
+            values[name] = value
+        else:
+            values[name] = sys.intern(str(value))
+    return cls(**values)
+
+
+def _member(value: str, allowed: Any, where: str) -> None:
+    if value not in allowed:
+        raise KnowledgeError(f"{where} {value!r} is not one of {', '.join(sorted(allowed))}")
+
+
+def _unique(groups: Any) -> tuple[Any, ...]:
+    found: dict[str, Any] = {}
+    for group in groups:
+        for item in group:
+            if item.id in found:
+                raise KnowledgeError(f"the id {item.id} stands twice under kb/")
+            found[item.id] = item
+    return tuple(found.values())

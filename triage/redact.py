@@ -1,0 +1,5 @@
+"""Secrets out of log text, before anything stores, shows or sends it."""
+
+from __future__ import annotations
+
+import re
