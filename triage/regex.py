@@ -59,7 +59,7 @@ class PatternSet:
 
     def match(self, text: str | bytes) -> list[int]:
         """Indexes of the patterns that match, ascending."""
-        return [] if self._empty else sorted(self._set.Match(text))
+        return [] if self._empty else sorted(self._set.Match(text) or ())
 
 
 def skeleton(raw: bytes) -> bytes:
