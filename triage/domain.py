@@ -169,6 +169,27 @@ class FilterRule:
 
 
 @dataclass(frozen=True, slots=True)
+class Cascade:
+    """Read from kb/cascades.yaml: findings of the types or signatures in `cause` explain those in `effect`."""
+
+    id: str
+    cause: tuple[str, ...]
+    effect: tuple[str, ...]
+    order: str  # before: the cause comes first; any: it is reported late by its nature
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """Read from kb/advice.yaml: what to do for a failure type, how to confirm it, what to fetch when unsure."""
+
+    id: str
+    action: str
+    confirm: str = ""
+    fetch: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     url: str
     title: str = ""

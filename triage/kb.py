@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import yaml
 
-from triage.domain import FilterRule, KnownIncident, Signature, Source
+from triage.domain import Advice, Cascade, FilterRule, KnownIncident, Signature, Source
 from triage.errors import KnowledgeError
 from triage.taxonomy import FailureType, Taxonomy
 
@@ -70,6 +70,37 @@ def filter_rules() -> tuple[FilterRule, ...]:
 @functools.cache
 def known_incidents() -> tuple[KnownIncident, ...]:
     return _unique([load_incident(path)] for path in _files("incidents"))
+
+
+@functools.cache
+def cascades() -> tuple[Cascade, ...]:
+    """kb/cascades.yaml: what explains what."""
+    path = root() / "cascades.yaml"
+    rules = tuple(_build(Cascade, entry, path) for entry in _entries(path, {}))
+    labels = taxonomy()
+    for rule in rules:
+        for name in (*rule.cause, *rule.effect):
+            if "." not in name and "*" not in name:
+                _member(name, labels.types, f"{path}: cascade {rule.id}:")
+        _member(rule.order, ("before", "any"), f"{path}: cascade {rule.id}: order")
+    return rules
+
+
+@functools.cache
+def advice() -> Mapping[str, Advice]:
+    """kb/advice.yaml, one entry for every failure type of the taxonomy."""
+    path = root() / "advice.yaml"
+    doc = read_yaml(path)
+    labels = taxonomy()
+    for name in (*doc["types"], *labels.types):
+        _member(name, labels.types, f"{path}: failure type")
+        _member(name, doc["types"], f"{path}: no advice for")
+    found = {
+        name: _build(Advice, {"id": name, **doc["default"], **entry}, path) for name, entry in doc["types"].items()
+    }
+    for entry in found.values():
+        _member(entry.action, labels.actions, f"{path}: action of {entry.id}")
+    return found
 
 
 def load_signatures(path: Path) -> tuple[Signature, ...]:

@@ -1,0 +1,70 @@
+"""Signatures against lines. One RE2 set finds which may match; only those are run for their named groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from triage.domain import LogFile, LogLine, Signature
+from triage.regex import PatternSet, compile_pattern, erase
+
+# Lines that no signature names but that evidence is built of: they are kept like lines that a signature matches.
+STRUCTURAL = (
+    r"Traceback \(most recent call last\)",
+    r'^\s*(?:\S+ )?File ".*", line \d+',
+    r"The above exception was the direct cause|During handling of the above exception",
+    r"^(?:\S+ )?(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Interrupt)(?::|$)",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One signature on one line; groups hold what its pattern names (node, rank, gpu, code, ...)."""
+
+    line: LogLine
+    signature: Signature
+    groups: Mapping[str, str] = field(default_factory=dict)
+
+
+class Matcher:
+    """Compiled signatures. Build once; matching is read-only."""
+
+    def __init__(self, signatures: Sequence[Signature]) -> None:
+        self.signatures = tuple(signatures)
+        self._owner: list[int] = []
+        self._patterns: list[str] = []
+        for index, signature in enumerate(self.signatures):
+            for pattern in signature.patterns:
+                self._owner.append(index)
+                self._patterns.append(pattern)
+        self._set = PatternSet(self._patterns, "signatures")
+        self._compiled: dict[str, Any] = {}
+
+    def hot_patterns(self) -> tuple[str, ...]:
+        """What the scan must keep, as patterns over skeletons (triage.regex.erase)."""
+        return tuple(dict.fromkeys(erase(p) for p in (*self._patterns, *STRUCTURAL)))
+
+    def match(self, line: LogLine, kind: str = "job") -> list[Finding]:
+        """Every signature that fires on the line, the most specific first."""
+        found: dict[int, Finding] = {}
+        for hit in self._set.match(line.text):
+            index = self._owner[hit]
+            signature = self.signatures[index]
+            if index in found or (signature.kinds and kind not in signature.kinds):
+                continue
+            if any(self._regex(p).search(line.text) for p in signature.unless):
+                continue
+            match = self._regex(self._patterns[hit]).search(line.text)
+            groups = {k: v for k, v in match.groupdict().items() if v} if match else {}
+            found[index] = Finding(line, signature, groups)
+        return sorted(found.values(), key=lambda f: -f.signature.weight)
+
+    def find(self, files: Iterable[LogFile]) -> list[Finding]:
+        """All findings of a job, file by file in line order."""
+        return [f for file in files for line in file.lines if line.hot for f in self.match(line, file.kind)]
+
+    def _regex(self, pattern: str) -> Any:
+        if pattern not in self._compiled:
+            self._compiled[pattern] = compile_pattern(pattern)
+        return self._compiled[pattern]

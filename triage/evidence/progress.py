@@ -1,0 +1,106 @@
+"""How far the job came: last step, last checkpoint, the stage it was in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from triage.domain import LogFile, LogLine, Progress, Stage
+
+_STEP = re.compile(
+    r"\biteration:?\s+(\d{1,9})\s*[/|]"  # Megatron
+    r"|\b(?:global_?step|train_step|step|iter|iteration|update|batch)s?[\"']?\s{0,3}[:=#]?\s{0,6}(\d{1,9})(?![\d.]*\s*(?:%|it/s|s/it|ms|MB|GiB))"
+    r"|\|\s*(\d{1,9})/\d{1,9}\s*\[\d"  # tqdm
+    r"|\bit\s+(\d{1,9})\b",
+    re.IGNORECASE,
+)
+_METRIC = re.compile(r"loss|lr\b|learning.rate|grad.norm|tokens?/s|tok/sec|samples?/s|it/s|s/it|throughput|TFLOP|elapsed time per|acc(?:uracy)?\b|step_avg|perplexity|ppl\b|\[\d{1,4}:\d\d<", re.IGNORECASE)
+_CHECKPOINT = re.compile(
+    r"(?:saved?|saving|wrote|writing|finished saving|successfully saved)\b.{0,60}?\b(?:checkpoint|ckpt|model state|state dict|snapshot)"
+    r"|checkpoint.{0,40}?\b(?:saved|written|complete)"
+    r"|Saving model checkpoint to",
+    re.IGNORECASE,
+)
+_CHECKPOINT_DONE = re.compile(r"success|\bsaved\b|finished|complete|written|wrote", re.IGNORECASE)
+_WHERE = re.compile(r"(?:step|iteration|iter|epoch)[\s:=_-]{0,3}(\d{1,9})|(\S*(?:checkpoint|ckpt|global_step|iter_)\S*)", re.IGNORECASE)
+_EVAL = re.compile(r"\b(?:evaluat(?:ing|ion)|validat(?:ing|ion)|valid loss|eval_loss|running eval)", re.IGNORECASE)
+_INIT = re.compile(r"NCCL INFO|init_process_group|rendezvous|loading (?:model|checkpoint|weights)|building (?:model|dataset)|tokeniz|compil", re.IGNORECASE)
+_ENDING = re.compile(r"training (?:completed|finished|done)|run summary|saving final|\[after training", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    line: LogLine
+    number: int | None
+
+
+def steps(file: LogFile) -> list[Step]:
+    """Lines that show work going on: a step counter or a bar together with a metric or rate."""
+    found = []
+    for line in file.lines:
+        text = line.text if len(line.text) < 2000 else line.text[-2000:]
+        if line.level in ("error", "fatal") or not _METRIC.search(text):
+            continue
+        numbers = [int(g) for m in _STEP.finditer(text) for g in m.groups() if g]
+        if numbers:
+            found.append(Step(line, numbers[-1] if "it/s" in text or "s/it" in text else numbers[0]))
+        elif re.search(r"loss", text, re.IGNORECASE) and re.search(r"\d\.\d", text):
+            found.append(Step(line, None))
+    return found
+
+
+def progress(files: Sequence[LogFile], failed_at: LogLine | None) -> Progress:
+    """What was reached before the failure (or the end)."""
+    last: Step | None = None
+    checkpoint: LogLine | None = None
+    for file in files:
+        for step in steps(file):
+            if step.number is not None and not _after(step.line, failed_at):
+                last = step if last is None or step.number >= (last.number or 0) else last
+        for line in file.lines:
+            if _CHECKPOINT.search(line.text[:600]) and _CHECKPOINT_DONE.search(line.text[:600]) and not _after(line, failed_at):
+                checkpoint = line
+    return Progress(
+        stage=_stage(files, last, failed_at),
+        last_step=last.number if last else None,
+        last_checkpoint=_where(checkpoint) if checkpoint else None,
+        last_step_line=(last.line.file, last.line.number) if last else None,
+        lost_time=_lost(checkpoint, failed_at),
+    )
+
+
+def _after(line: LogLine, limit: LogLine | None) -> bool:
+    return limit is not None and line.file == limit.file and line.number > limit.number
+
+
+def _where(line: LogLine) -> str:
+    found = _WHERE.search(line.text)
+    return (f"step {found[1]}" if found[1] else found[2]) if found else f"line {line.number}"
+
+
+def _lost(checkpoint: LogLine | None, failed: LogLine | None) -> str | None:
+    if not (checkpoint and failed and checkpoint.time and failed.time) or failed.time < checkpoint.time:
+        return None
+    minutes = int((failed.time - checkpoint.time).total_seconds() // 60)
+    return f"{minutes // 60} h {minutes % 60} min since the last checkpoint" if minutes >= 60 else f"{minutes} min since the last checkpoint"
+
+
+def _stage(files: Sequence[LogFile], last: Step | None, failed: LogLine | None) -> Stage:
+    before = [
+        line.text[:400]
+        for file in files
+        if failed is None or file.name == failed.file
+        for line in file.lines
+        if failed is None or line.number < failed.number
+    ][-40:]
+    recent = " ".join(before[-12:])
+    if last is not None:
+        if _ENDING.search(recent):
+            return "teardown"
+        if _CHECKPOINT.search(recent):
+            return "checkpoint"
+        return "eval" if _EVAL.search(recent) else "train"
+    if any(_INIT.search(text) for text in before):
+        return "init"
+    return "launch" if before or failed else "unknown"

@@ -1,0 +1,104 @@
+"""Python tracebacks out of kept lines: interleaved ranks, tagged lines, chained exceptions, exception groups."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from triage.domain import LogLine
+from triage.evidence import prefix
+
+_START = re.compile(r"Traceback \(most recent call last\):?\s*$")
+_FRAME = re.compile(r'^\s*(?:[|+-]\s*)*File "(?P<file>[^"]{1,400})", line (?P<line>\d{1,7})(?:, in (?P<func>\S{1,120}))?')
+_ENDS = re.compile(r"^(?:[|+-]\s*)*(?P<cls>(?:[A-Za-z_]\w{0,60}\.){0,10}[A-Za-z_]\w{0,80})(?:: (?P<msg>.*)|:?\s*)$")
+_CAUSE = "The above exception was the direct cause"
+_CONTEXT = "During handling of the above exception"
+_LOOKS_LIKE_CLASS = re.compile(r"(?:Error|Exception|Exit|Interrupt|Failure|Fault|Timeout|Warning|Iteration|Group|Killed|NotFound|Abort\w*)$")
+MAX_LINES = 400  # a traceback longer than this is given up
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    file: str
+    line: int
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
+class Traceback:
+    """One raised exception. `end` is the line with the class name; `links` how it hangs on the one before it."""
+
+    start: LogLine
+    end: LogLine
+    exception: str  # class name without modules
+    message: str
+    frames: tuple[Frame, ...]
+    stream: str
+    previous: Traceback | None = None
+    link: str = ""  # "", "cause" or "context"
+
+    @property
+    def first(self) -> Traceback:
+        """The exception that the chain began with."""
+        return self.previous.first if self.previous else self
+
+
+@dataclass(slots=True)
+class _Open:
+    start: LogLine
+    frames: list[Frame] = field(default_factory=list)
+    lines: int = 0
+    previous: Traceback | None = None
+    link: str = ""
+
+
+def find_tracebacks(lines: Iterable[LogLine]) -> list[Traceback]:
+    """All complete tracebacks of one file, in order of their last line."""
+    return list(_scan(lines))
+
+
+def _scan(lines: Iterable[LogLine]) -> Iterator[Traceback]:
+    opened: dict[str, _Open] = {}
+    last: dict[str, tuple[Traceback, str]] = {}  # stream -> last finished one and the link word seen since
+    for line in lines:
+        stream, body = prefix.split(line.text)
+        if _START.search(line.text):
+            previous, link = last.get(stream, (None, ""))
+            opened[stream] = _Open(line, previous=previous if link else None, link=link)
+            continue
+        current = opened.get(stream)
+        if current is None:
+            if stream in last and (_CAUSE in body or _CONTEXT in body):
+                last[stream] = (last[stream][0], "cause" if _CAUSE in body else "context")
+            continue
+        done = _advance(current, line, body, stream)
+        if done is not None:
+            last[stream] = (done, "")
+            yield done
+        if done is not None or current.lines > MAX_LINES:
+            del opened[stream]
+
+
+def _advance(current: _Open, line: LogLine, body: str, stream: str) -> Traceback | None:
+    current.lines += 1
+    frame = _FRAME.match(body)
+    if frame:
+        current.frames.append(Frame(frame["file"], int(frame["line"]), frame["func"] or ""))
+        return None
+    if not body or body[0] in " \t":
+        return None  # the source line of a frame, or its markers
+    end = _ENDS.match(body)
+    if not end or not (current.frames or _LOOKS_LIKE_CLASS.search(end["cls"])):
+        return None  # another stream's line in between
+    if not _LOOKS_LIKE_CLASS.search(end["cls"]) and not _plausible_class(end["cls"]):
+        return None
+    name = end["cls"].rsplit(".", 1)[-1]
+    return Traceback(
+        current.start, line, name, (end["msg"] or "").strip(), tuple(current.frames), stream, current.previous, current.link
+    )
+
+
+def _plausible_class(name: str) -> bool:
+    last = name.rsplit(".", 1)[-1]
+    return "." in name and last[:1].isupper() and not last.isupper()
