@@ -1,0 +1,170 @@
+"""From a database URL to an engine, and from a driver's error to one clear line. A password is in neither."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+
+from triage.errors import StoreError
+from triage.store.filesystem import network_filesystem
+
+BUSY_TIMEOUT_MS = 5000
+CONNECT_TIMEOUT_S = 10
+EXAMPLES = "use sqlite:////folder/triage.db or postgresql+psycopg://user@host/database"
+_DRIVERS = {"sqlite": "pysqlite", "postgresql": "psycopg", "postgres": "psycopg"}
+_READ_ONLY = "make it writable, or point TRIAGE_HOME or TRIAGE_DATABASE_URL elsewhere"
+
+
+def parse(url: str) -> URL:
+    """The URL with the driver we use, a relative path or ~ resolved. Errors: StoreError."""
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):
+        scheme = url.partition("://")[0] if "://" in url else ""
+        raise StoreError(
+            f"the database URL {scheme + '://...' if scheme else ''} cannot be read".replace("  ", " "), EXAMPLES
+        ) from None
+    backend, _, driver = parsed.drivername.partition("+")
+    if driver not in ("", _DRIVERS.get(backend)):
+        raise StoreError(f"the database URL names the driver {parsed.drivername}, which triage does not use", EXAMPLES)
+    if backend == "sqlite":
+        return _sqlite_url(parsed)
+    if backend in _DRIVERS:
+        return parsed.set(drivername="postgresql+psycopg")
+    raise StoreError(f"the database URL names {backend or 'no database'}, which triage does not use", EXAMPLES)
+
+
+def _sqlite_url(url: URL) -> URL:
+    name = url.database
+    if not name or name == ":memory:" or name.startswith("file:") or url.host or url.query:
+        raise StoreError(
+            "the database URL names no plain SQLite file",
+            "use sqlite:////folder/triage.db (four slashes: an absolute path)",
+        )
+    return url.set(drivername="sqlite+pysqlite", database=os.path.abspath(Path(name).expanduser()))  # noqa: PTH100 - keeps links
+
+
+def shown(url: URL) -> str:
+    """For messages: the path of a SQLite file, or a server address without password and options."""
+    if url.get_backend_name() == "sqlite":
+        return str(url.database)
+    return url.set(password=None, query={}).render_as_string()
+
+
+def path(url: URL) -> Path | None:
+    """The SQLite file, None for a server."""
+    return Path(str(url.database)) if url.get_backend_name() == "sqlite" else None
+
+
+def connect(url: URL) -> Engine:
+    """An engine; nothing is opened yet. Errors: StoreError when the driver is missing."""
+    file = path(url)
+    try:
+        if file is None:
+            # A cluster made in the C locale is SQL_ASCII, from which psycopg would hand out bytes.
+            args = {"client_encoding": "utf8", "connect_timeout": CONNECT_TIMEOUT_S, "application_name": "triage"}
+            return create_engine(
+                url,
+                hide_parameters=True,
+                pool_pre_ping=True,
+                connect_args={k: v for k, v in args.items() if k not in url.query},
+            )
+        engine = create_engine(url, hide_parameters=True, connect_args={"timeout": BUSY_TIMEOUT_MS / 1000})
+    except ModuleNotFoundError as error:
+        raise StoreError(
+            f"the PostgreSQL driver is not installed ({error.name})", "pip install 'hpc-triage[postgres]'"
+        ) from None
+    except SQLAlchemyError as error:
+        raise StoreError(f"the database URL cannot be used: {_reason(error, url)}", EXAMPLES) from None
+    _set_up_sqlite(engine, network_filesystem(file) is not None)
+    return engine
+
+
+def _set_up_sqlite(engine: Engine, shared_folder: bool) -> None:
+    # WAL keeps its index in the memory of one host: two login nodes on one NFS home would destroy the file.
+    journal, synchronous = ("DELETE", "FULL") if shared_folder else ("WAL", "NORMAL")
+
+    @event.listens_for(engine, "connect")
+    def _on_connect(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # we say BEGIN ourselves: the driver's own begins too late for schema changes
+        for pragma in (
+            f"busy_timeout={BUSY_TIMEOUT_MS}",
+            f"journal_mode={journal}",
+            f"synchronous={synchronous}",
+            "foreign_keys=ON",
+        ):
+            connection.execute(f"PRAGMA {pragma}").close()
+
+    @event.listens_for(engine, "begin")
+    def _on_begin(connection: Connection) -> None:
+        # A reader that turns writer fails at once if another wrote meanwhile; a writer from the start waits its turn.
+        writing = connection.get_execution_options().get("triage_write")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+
+@contextlib.contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    with translated(engine.url), engine.connect() as connection:
+        yield connection
+
+
+@contextlib.contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """One transaction, committed at the end."""
+    with (
+        translated(engine.url),
+        engine.connect().execution_options(triage_write=True) as connection,
+        connection.begin(),
+    ):
+        yield connection
+
+
+@contextlib.contextmanager
+def translated(url: URL) -> Iterator[None]:
+    """Database errors as StoreError."""
+    try:
+        yield
+    except (SQLAlchemyError, sqlite3.Error) as error:
+        raise explain(error, url) from None
+
+
+def explain(error: Exception, url: URL) -> StoreError:
+    """What went wrong, where, and what to do."""
+    where, reason = shown(url), _reason(error, url)
+    for words, hint in _HINTS.items():
+        if words in reason.lower():
+            return StoreError(f"the incident database {where}: {reason}", hint.format(where=where))
+    hint = "is it running, and may this user log in?" if path(url) is None else "see docs/database.md"
+    return StoreError(f"the incident database {where}: {reason}", hint)
+
+
+_HINTS = {
+    "readonly database": _READ_ONLY,
+    "unable to open database file": f"its folder must exist and be writable; {_READ_ONLY}",
+    "is full": "free some space, or point TRIAGE_HOME to another disk; the diagnosis itself needs none (--no-record)",
+    "no space left": "free some space on the server; the diagnosis itself needs none (--no-record)",
+    "not a database": "it is damaged or something else: move it away, or put a back-up in its place",
+    "malformed": "it is damaged: move it away and put a back-up in its place, or try `sqlite3 {where} .recover`",
+    "is locked": "another process keeps it busy; try again, and for many writers use PostgreSQL",
+    "disk i/o error": "the disk or the shared filesystem failed; point TRIAGE_HOME to a local disk",
+    "locking protocol": "the filesystem has no file locks; point TRIAGE_HOME to a local disk, or use PostgreSQL",
+    "already exists": "this database holds tables of something else; give triage a database of its own",
+    "permission denied": "give the user rights on this database and its schema",
+}
+
+
+def _reason(error: Exception, url: URL) -> str:
+    """The driver's own words on one line, without SQL, parameters or secrets of the URL."""
+    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    words = " ".join(str(cause.args[0] if cause.args else cause).split()) or type(cause).__name__
+    for secret in (str(url.password or ""), *(v for v in url.query.values() if isinstance(v, str))):
+        if len(secret) > 2:
+            words = words.replace(secret, "***")
+    return words[:300]

@@ -1,0 +1,181 @@
+"""The record of incidents. One object, safe for threads; SQLite by default, PostgreSQL by URL."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Self
+
+from sqlalchemy import Connection, Engine, func, insert, select, update
+
+from triage.domain import Diagnosis
+from triage.errors import NotFoundError
+from triage.store import clean, engine, migrate, query, rows, tables
+from triage.store.values import IncidentSummary, JobRef, StoredIncident, Verdict
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class IncidentStore:
+    """Every method raises StoreError when the database fails; a write that returned has been committed."""
+
+    def __init__(self, connected: Engine, clock: Callable[[], datetime] = _now) -> None:
+        self._engine = connected
+        self._clock = clock
+
+    @classmethod
+    def open(cls, url: str, clock: Callable[[], datetime] = _now) -> Self:
+        """The store at a SQLAlchemy URL, sqlite or postgresql+psycopg; made, and brought to the current schema."""
+        connected = engine.connect(engine.parse(url))
+        try:
+            migrate.ensure(connected)
+        except BaseException:
+            connected.dispose()
+            raise
+        return cls(connected, clock)
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # -------------------------------------------------------------------------------------------- write
+    def record(
+        self,
+        diagnosis: Diagnosis,
+        result_json: Mapping[str, Any],
+        job: JobRef | None = None,
+        settings: Mapping[str, object] | None = None,
+    ) -> int:
+        """A new incident; returns its id, which the stored result carries too."""
+        reading = rows.reading(diagnosis, result_json, settings)
+        nodes = rows.nodes(diagnosis, job)
+        now = self._clock()
+        with engine.writing(self._engine) as connection:
+            values = {
+                **reading.labels,
+                "created_at": now,
+                "job_id": _job(connection, job, now) if job else None,
+                "gpu_hours": job.gpu_hours if job else None,
+            }
+            incident = _insert(connection, tables.Incident, values)
+            _insert_all(connection, tables.IncidentNode, nodes, incident_id=incident)
+            _add(connection, reading, {"incident_id": incident, "version": 1, "created_at": now})
+        return incident
+
+    def revise(
+        self,
+        incident: int,
+        diagnosis: Diagnosis,
+        result_json: Mapping[str, Any],
+        settings: Mapping[str, object] | None = None,
+    ) -> int:
+        """A later reading; returns its version. The incident takes over its labels. Errors: NotFoundError."""
+        reading = rows.reading(diagnosis, result_json, settings)
+        with engine.writing(self._engine) as connection:
+            _lock(connection, incident)
+            of_incident = tables.Diagnosis.incident_id == incident
+            version = (connection.scalar(select(func.max(tables.Diagnosis.version)).where(of_incident)) or 0) + 1
+            _add(connection, reading, {"incident_id": incident, "version": version, "created_at": self._clock()})
+            connection.execute(update(tables.Incident).where(tables.Incident.id == incident).values(reading.labels))
+        return version
+
+    def resolve(self, incident: int, verdict: Verdict) -> None:
+        """Adds what turned out; earlier verdicts stay. Errors: NotFoundError."""
+        with engine.writing(self._engine) as connection:
+            _lock(connection, incident)
+            _insert(connection, tables.Outcome, {"incident_id": incident, **rows.verdict(verdict), "at": self._clock()})
+
+    # -------------------------------------------------------------------------------------------- read
+    def get(self, incident: int, version: int | None = None) -> StoredIncident:
+        """The incident with its latest diagnosis, or the one of that version. Errors: NotFoundError."""
+        with engine.reading(self._engine) as connection:
+            summary = next(iter(query.summaries(connection, query.one(incident))), None)
+            stored = connection.execute(query.diagnosis(incident, version)).mappings().first() if summary else None
+            if summary is None or stored is None:
+                what = (
+                    f"no incident {incident}"
+                    if version is None or summary is None
+                    else f"incident {incident} has no version {version}"
+                )
+                raise NotFoundError(what, "see: triage incidents list")
+            return StoredIncident(
+                summary=summary,
+                result=json.loads(stored["result"]),
+                version=stored["version"],
+                diagnosed_at=stored["created_at"],
+                tool_version=stored["tool_version"],
+                settings=json.loads(stored["settings"]),
+                job=query.job(connection, summary),
+                verdicts=query.verdicts(connection, incident),
+            )
+
+    def list(  # noqa: PLR0913 - filters, by name
+        self,
+        *,
+        outcome: str | None = None,
+        failure_type: str | None = None,
+        node: str | None = None,
+        since: datetime | None = None,
+        text: str | None = None,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> tuple[IncidentSummary, ...]:
+        """Newest first. since: aware; text: found anywhere in title, cause or cited lines, whatever its case."""
+        chosen = query.choose(outcome=outcome, failure_type=failure_type, node=node, since=since, text=text)
+        with engine.reading(self._engine) as connection:
+            return query.summaries(connection, chosen.limit(limit).offset(offset))
+
+    def count_fingerprint(self, fingerprint: str) -> int:
+        """How many incidents failed the same way; 0 for an empty fingerprint."""
+        if not fingerprint:
+            return 0
+        same = select(func.count()).select_from(tables.Incident).where(tables.Incident.fingerprint == fingerprint)
+        with engine.reading(self._engine) as connection:
+            return connection.scalar(same) or 0
+
+
+def _job(connection: Connection, job: JobRef, now: datetime) -> int:
+    """The id of the job's row, which two processes may try to make at once."""
+    from sqlalchemy.dialects import postgresql, sqlite
+
+    values = rows.job(job)
+    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
+    connection.execute(dialect.insert(tables.Job).values(**values, first_seen=now).on_conflict_do_nothing())
+    return connection.execute(select(tables.Job.id).filter_by(**values)).scalar_one()
+
+
+def _add(connection: Connection, reading: rows.Reading, keys: Mapping[str, Any]) -> None:
+    """A diagnosis and all below it; the result learns the incident's id."""
+    result = clean.dump({**reading.result, "incident": keys["incident_id"]})
+    diagnosis = _insert(connection, tables.Diagnosis, {**reading.row, **keys, "result": result})
+    for table, found in reading.parts:
+        _insert_all(connection, tables.PARTS[table], found, diagnosis_id=diagnosis)
+
+
+def _insert(connection: Connection, table: type[tables.Base], values: Mapping[str, Any]) -> int:
+    key: int = connection.execute(insert(table).values(**values).returning(table.__table__.c.id)).scalar_one()
+    return key
+
+
+def _insert_all(
+    connection: Connection, table: type[tables.Base], found: Sequence[Mapping[str, Any]], **parent: int
+) -> None:
+    if found:
+        connection.execute(insert(table), [{**row, **parent} for row in found])
+
+
+def _lock(connection: Connection, incident: int) -> None:
+    """The incident's row, for this transaction: two revisions at once get two versions."""
+    if connection.scalar(select(tables.Incident.id).where(tables.Incident.id == incident).with_for_update()) is None:
+        raise NotFoundError(f"no incident {incident}", "see: triage incidents list")

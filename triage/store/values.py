@@ -1,0 +1,83 @@
+"""What the store takes and returns. No SQLAlchemy here, so a face may import it for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+VerdictKind = Literal["confirmed", "corrected", "rejected"]
+Worked = Literal["yes", "no", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class JobRef:
+    """The job an incident belongs to, as far as it is known. Requeues of one job share a row.
+
+    external_id: the scheduler's id ("4711", a pod name); fingerprint: of what is run, so that the next
+    submission of the same thing is recognised; nodes: those it ran on; gpu_hours: what this run cost.
+    """
+
+    external_id: str = ""
+    name: str = ""
+    scheduler: str = ""
+    fingerprint: str = ""
+    nodes: tuple[str, ...] = ()
+    gpu_hours: float | None = None
+
+    @property
+    def label(self) -> str:
+        return self.external_id or self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a person, or the job's next run, said about an incident's diagnosis."""
+
+    verdict: VerdictKind
+    who: str
+    via: str = "cli"  # cli|chat|web|mcp|...: where it was said
+    cause: str = ""
+    fix: str = ""
+    worked: Worked = "unknown"
+    note: str = ""
+    at: datetime | None = None  # when it was recorded; the store sets it
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentSummary:
+    """One line of a list. created_at is aware, in UTC; verdict: the latest one, or "none"."""
+
+    id: int
+    created_at: datetime
+    title: str
+    outcome: str
+    failure_type: str
+    category: str
+    root_cause_class: str
+    status: str
+    action: str
+    fingerprint: str = ""
+    nodes: tuple[str, ...] = ()  # suspects first, then the others it ran on
+    job: str = ""
+    gpu_hours: float | None = None
+    verdict: str = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredIncident:
+    """An incident with its latest diagnosis, or the one asked for; result: its `triage.diagnosis/1` object."""
+
+    summary: IncidentSummary
+    result: Mapping[str, Any]
+    version: int = 1
+    diagnosed_at: datetime | None = None
+    tool_version: str = ""
+    settings: Mapping[str, str] | None = None
+    job: JobRef | None = None
+    verdicts: tuple[Verdict, ...] = ()  # oldest first
+
+    @property
+    def id(self) -> int:
+        return self.summary.id
