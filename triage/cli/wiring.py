@@ -1,0 +1,71 @@
+"""The composition root: the only place that knows which parts a pipeline is made of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from triage import config, kb
+from triage.config import Settings
+from triage.diagnose.judge import Knowledge
+from triage.domain import Diagnosis, Similar
+from triage.evidence.match import Matcher
+from triage.pipeline import Parts, Recall, Record, Tell
+
+if TYPE_CHECKING:
+    from triage.store.incidents import IncidentStore
+
+MAX_SIMILAR = 3
+
+
+def settings(llm: str | None = None) -> Settings:
+    return config.load({"llm": llm})
+
+
+def knowledge() -> Knowledge:
+    return Knowledge(kb.taxonomy(), Matcher(kb.signatures()), kb.cascades(), kb.advice())
+
+
+def parts(chosen: Settings, tell: Tell, record: bool = True, similar: bool = True) -> Parts:
+    """Everything a diagnosis needs; database and index are opened only when they are used."""
+    return Parts(
+        knowledge=knowledge(),
+        filters=kb.filter_rules(),
+        recall=_recall(chosen) if similar else None,
+        record=_record(chosen) if record else None,
+        tell=tell,
+        token_budget=chosen.token_budget,
+    )
+
+
+def _record(chosen: Settings) -> Record:
+    def record(result: Diagnosis, document: dict[str, Any]) -> int:
+        return store(chosen).record(result, document)
+
+    return record
+
+
+def store(chosen: Settings) -> IncidentStore:
+    from triage.store.incidents import IncidentStore
+
+    return IncidentStore.open(chosen.database_url)
+
+
+def _recall(chosen: Settings) -> Recall:
+    def recall(result: Diagnosis) -> tuple[Similar, ...]:
+        from triage.retrieve.retriever import query_of
+
+        return retriever(chosen).similar(query_of(result), MAX_SIMILAR)
+
+    return recall
+
+
+def retriever(chosen: Settings) -> Any:
+    from triage.retrieve.retriever import open_retriever
+
+    return open_retriever(chosen.home, chosen.chroma_url, chosen.embedding, kb.known_incidents())
+
+
+def no_model(chosen: Settings) -> str:
+    """A note for `missing` when a model is set that this version does not ask."""
+    return "" if chosen.llm == "off" else f"the model {chosen.llm} was not asked: this version diagnoses by rules only"
+

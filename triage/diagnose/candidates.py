@@ -1,0 +1,125 @@
+"""Candidates for the cause: fatal findings of one kind together, and which explains which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from triage.diagnose.facts import Facts
+from triage.domain import Cascade, Signature
+from triage.evidence.match import Finding
+
+SKEW = timedelta(seconds=3)  # clocks of hosts; also the buffering of output
+INTERLEAVED = 3  # lines that ranks may print out of order into one file
+FIRST_BONUS = 12  # what being first is worth, in points of signature weight
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Fatal findings of one signature. `first` is the earliest; findings are in order."""
+
+    signature: Signature
+    findings: tuple[Finding, ...]
+
+    @property
+    def first(self) -> Finding:
+        return self.findings[0]
+
+    @property
+    def failure_type(self) -> str:
+        return self.signature.failure_type
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    effect: Candidate
+    by: Candidate
+    why: str
+
+
+def candidates(facts: Facts, roles: Iterable[str]) -> list[Candidate]:
+    """Fatal findings with one of the roles, grouped by signature, the earliest group first."""
+    wanted = frozenset(roles)
+    groups: dict[str, list[Finding]] = {}
+    signatures: dict[str, Signature] = {}
+    for finding in facts.findings:
+        if finding.signature.role in wanted and not facts.handled(finding):
+            groups.setdefault(finding.signature.id, []).append(finding)
+            signatures[finding.signature.id] = finding.signature
+    return [Candidate(signatures[name], tuple(sorted(found, key=_time_key))) for name, found in groups.items()]
+
+
+def _time_key(finding: Finding) -> tuple[float, int]:
+    # Within one file the line decides; time only orders what has it everywhere, so it must not mix with lines.
+    return (0.0, finding.line.number)
+
+
+def not_later(cause: Finding, effect: Finding) -> bool:
+    """Is the cause at or before the effect, as far as lines and clocks can tell?"""
+    if cause.line.file == effect.line.file:
+        return cause.line.number <= effect.line.number + INTERLEAVED
+    if cause.line.time and effect.line.time:
+        return cause.line.time <= effect.line.time + SKEW
+    return True
+
+
+def explains(cause: Candidate, effect: Candidate, rules: Sequence[Cascade]) -> str:
+    """Why `cause` explains `effect`, or ""."""
+    if cause.signature.id == effect.signature.id:
+        return ""
+    for rule in rules:
+        if not _named(cause, rule.cause) or not _named(effect, rule.effect):
+            continue
+        if rule.order == "any" or not_later(cause.first, effect.first):
+            return rule.why
+    return ""
+
+
+def _named(candidate: Candidate, names: Sequence[str]) -> bool:
+    return (
+        candidate.failure_type in names
+        or candidate.signature.id in names
+        or ("*cascade*" in names and candidate.signature.role == "cascade")
+    )
+
+
+def explanations(found: Sequence[Candidate], rules: Sequence[Cascade]) -> list[Explained]:
+    """Every pair where one candidate explains another. Where both explain each other, the stronger or earlier one does."""
+    pairs = []
+    for cause in found:
+        for effect in found:
+            why = explains(cause, effect, rules) if cause is not effect else ""
+            if why and not (explains(effect, cause, rules) and _beats(effect, cause)):
+                pairs.append(Explained(effect, cause, why))
+    return pairs
+
+
+def _beats(a: Candidate, b: Candidate) -> bool:
+    """a is the better cause of the two: more specific, else earlier."""
+    if abs(a.signature.weight - b.signature.weight) > FIRST_BONUS:
+        return a.signature.weight > b.signature.weight
+    return _earlier(a, b)
+
+
+def _earlier(a: Candidate, b: Candidate) -> bool:
+    x, y = a.first.line, b.first.line
+    if x.file == y.file:
+        return x.number < y.number
+    return bool(x.time and y.time and x.time < y.time - SKEW)
+
+
+def rank_causes(found: Sequence[Candidate], pairs: Sequence[Explained]) -> list[Candidate]:
+    """Candidates from the likeliest cause down: unexplained ones first, then by weight with a bonus for being first."""
+    explained = {e.effect.signature.id for e in pairs}
+
+    def points(c: Candidate) -> tuple[int, int, int]:
+        first = not any(_earlier(other, c) for other in found if other is not c)
+        consequences = sum(1 for e in pairs if e.by is c)
+        return (
+            0 if c.signature.id in explained else 1,
+            c.signature.weight + (FIRST_BONUS if first else 0) + min(consequences, 3) * 2,
+            -c.first.line.number,
+        )
+
+    return sorted(found, key=points, reverse=True)

@@ -1,0 +1,122 @@
+"""What the judge reasons over: findings with their place in the run, tracebacks, where work last went on, how the run ended."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from triage.domain import JobLog, LogFile, LogLine, Signature
+from triage.evidence.match import Finding, Matcher
+from triage.evidence.progress import Step, steps
+from triage.evidence.tracebacks import Traceback, find_tracebacks
+
+# A finding that work went on after is handled, not fatal: this far on, by the clock or by lines.
+HANDLED_AFTER = timedelta(minutes=3)
+HANDLED_LINES = 150
+# Files that hold no job output: a finding there is never "handled" by progress.
+_SYSTEM_KINDS = frozenset({"kernel", "slurm", "sacct", "kubernetes", "fabric"})
+
+UNCAUGHT = Signature(
+    id="python.uncaught",
+    title="an exception that no signature knows ended a traceback",
+    patterns=(),
+    failure_type="runtime-error",
+    root_cause_class="software-bug",
+    role="root",
+    remedy="Read the traceback: the deepest frame of your own code is where to look.",
+    component="python",
+    weight=35,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    log: JobLog
+    findings: tuple[Finding, ...]  # the most specific one of each line
+    tracebacks: tuple[Traceback, ...]
+    steps: Mapping[str, tuple[Step, ...]]  # by file
+    ends: Mapping[str, Finding]  # the last normal-end marker of each file
+    system_files: frozenset[str] = field(default_factory=frozenset)
+
+    def last_step(self, file: str) -> Step | None:
+        found = self.steps.get(file, ())
+        return found[-1] if found else None
+
+    def handled(self, finding: Finding) -> bool:
+        """Did work go on, or end well, after this line?"""
+        if finding.line.file in self.system_files:
+            return False
+        end = self.ends.get(finding.line.file)
+        if end is not None and end.line.number > finding.line.number:
+            return True
+        later = [s for s in self.steps.get(finding.line.file, ()) if s.line.number > finding.line.number]
+        return bool(later) and _well_after(finding.line, later)
+
+
+def _well_after(line: LogLine, later: Sequence[Step]) -> bool:
+    last = later[-1].line
+    if line.time and last.time:
+        return last.time - line.time > HANDLED_AFTER
+    advanced = {s.number for s in later if s.number is not None}
+    return last.number - line.number > HANDLED_LINES and (len(advanced) >= 3 or len(later) >= 3)
+
+
+def gather(log: JobLog, matcher: Matcher) -> Facts:
+    tracebacks = [t for file in log.files for t in find_tracebacks(file.lines)]
+    best: dict[tuple[str, int], Finding] = {}
+    ends: dict[str, Finding] = {}
+    for finding in matcher.find(log.files):
+        key = (finding.line.file, finding.line.number)
+        if finding.signature.outcome == "healthy":
+            ends[finding.line.file] = finding
+        elif key not in best:
+            best[key] = finding
+    _add_uncaught(best, tracebacks)
+    _drop_chain_links(best, tracebacks)
+    order = {file.name: i for i, file in enumerate(log.files)}
+    return Facts(
+        log=log,
+        findings=tuple(sorted(best.values(), key=lambda f: (order[f.line.file], f.line.number))),
+        tracebacks=tuple(tracebacks),
+        steps={file.name: tuple(steps(file)) for file in log.files},
+        ends=ends,
+        system_files=frozenset(f.name for f in log.files if f.kind in _SYSTEM_KINDS),
+    )
+
+
+def _add_uncaught(best: dict[tuple[str, int], Finding], tracebacks: Sequence[Traceback]) -> None:
+    for t in tracebacks:
+        key = (t.end.file, t.end.number)
+        if key not in best:
+            best[key] = Finding(t.end, UNCAUGHT, {"exception": t.exception})
+
+
+def _drop_chain_links(best: dict[tuple[str, int], Finding], tracebacks: Sequence[Traceback]) -> None:
+    """Of a chain of exceptions only the most telling one stays: the highest weight, the first among equals."""
+    chains: dict[tuple[str, int], list[Traceback]] = defaultdict(list)
+    for t in tracebacks:
+        chains[(t.first.end.file, t.first.end.number)].append(t)
+    for chain in chains.values():
+        found = [(key, best[key]) for t in chain if (key := (t.end.file, t.end.number)) in best]
+        if len(found) < 2:
+            continue
+        keep = max(found, key=lambda item: item[1].signature.weight)[0]
+        for key, finding in found:
+            if key != keep and finding.signature.weight < 60:
+                del best[key]
+
+
+def rank_of(finding: Finding, file: LogFile | None = None) -> int | None:
+    """The rank a finding speaks of: named in the line's text, tagged before it, or the file's own."""
+    named = finding.groups.get("rank", "")
+    if named.isdigit():
+        return int(named)
+    if finding.line.rank is not None:
+        return finding.line.rank
+    return file.rank if file else None
+
+
+def node_of(finding: Finding, file: LogFile | None = None) -> str | None:
+    return finding.groups.get("node") or finding.line.node or (file.node if file else None)

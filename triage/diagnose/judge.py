@@ -1,0 +1,223 @@
+"""The deterministic judge: first cause, not loudest. Pure; knowledge comes in, a Diagnosis goes out."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from triage.diagnose import silence, wording
+from triage.diagnose.candidates import Candidate, Explained, candidates, explanations, rank_causes
+from triage.diagnose.evidence_list import cite
+from triage.diagnose.facts import Facts, gather
+from triage.diagnose.remedies import remediation
+from triage.diagnose.suspects import suspects
+from triage.domain import Advice, Cascade, Diagnosis, Evidence, Hypothesis, JobLog, Outcome, Run, Status, Suspects
+from triage.evidence.match import Matcher
+from triage.evidence.progress import progress
+from triage.taxonomy import Taxonomy
+
+ESTABLISHED_WEIGHT = 70
+RIVAL_MARGIN = 10
+MAX_HYPOTHESES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    taxonomy: Taxonomy
+    matcher: Matcher
+    cascades: tuple[Cascade, ...]
+    advice: Mapping[str, Advice]
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    root: Candidate | None
+    rivals: tuple[Candidate, ...]  # other possible causes, best first
+    cascade: tuple[Candidate, ...]
+    pairs: tuple[Explained, ...]
+    status: Status
+    outcome: Outcome
+
+
+def judge(log: JobLog, knowledge: Knowledge) -> Diagnosis:
+    """The rules' answer. Never raises on a log's content; says unknown when the log does not tell."""
+    facts = gather(log, knowledge.matcher)
+    verdict = _decide(facts, knowledge)
+    context = [f for f in facts.findings if f.signature.role == "context" and not facts.handled(f)]
+    evidence = cite(facts, verdict.root, verdict.cascade, context)
+    if verdict.root is None:
+        return _without_cause(facts, verdict, evidence, knowledge)
+    return _with_cause(facts, verdict, evidence, knowledge)
+
+
+def _decide(facts: Facts, knowledge: Knowledge) -> _Verdict:
+    roots = candidates(facts, ("root",))
+    consequences = candidates(facts, ("cascade",))
+    pairs = explanations([*roots, *consequences], knowledge.cascades)
+    ranked = rank_causes(roots, pairs)
+    if ranked:
+        root, rivals = ranked[0], ranked[1:]
+        hung = silence.hang_before(facts, root)
+        return _Verdict(root, tuple(rivals), tuple(consequences), tuple(pairs), _status(root, rivals, pairs), hung or _outcome(root, knowledge))
+    symptoms = [c for c in rank_causes(consequences, pairs) if c.failure_type != "unknown"]
+    if symptoms:
+        root = symptoms[0]
+        rest = tuple(c for c in consequences if c is not root)
+        return _Verdict(root, tuple(symptoms[1:]), rest, tuple(pairs), "hypothesis", _outcome(root, knowledge))
+    return _Verdict(None, (), tuple(consequences), tuple(pairs), "unknown", "unknown")
+
+
+def _outcome(root: Candidate, knowledge: Knowledge) -> Outcome:
+    if knowledge.taxonomy.category(root.failure_type) == "scheduler" and root.failure_type != "launch-failure":
+        return "interrupted"
+    return root.signature.outcome
+
+
+def _status(root: Candidate, rivals: Sequence[Candidate], pairs: Sequence[Explained]) -> Status:
+    """How far the evidence goes: no rival that is left unexplained, and a line that says the cause itself."""
+    explained = {e.effect.signature.id for e in pairs}
+    open_rivals = [
+        r
+        for r in rivals
+        if r.signature.id not in explained
+        and r.failure_type != root.failure_type
+        and r.signature.weight > root.signature.weight - RIVAL_MARGIN
+    ]
+    if open_rivals:
+        return "hypothesis" if len(open_rivals) > 1 else "supported"
+    return "established" if root.signature.weight >= ESTABLISHED_WEIGHT else "supported"
+
+
+def _with_cause(facts: Facts, verdict: _Verdict, evidence: list[Evidence], knowledge: Knowledge) -> Diagnosis:
+    root = verdict.root
+    if root is None:
+        raise ValueError("no cause")
+    chain = tuple(e.id for e in evidence if e.role in ("root", "cascade"))
+    signature = root.signature
+    found = suspects(facts, root, verdict.cascade)
+    advice = knowledge.advice[root.failure_type]
+    action = _action(root, found, advice)
+    sentence = wording.root_sentence(root, evidence[0], _consequences(verdict))
+    return Diagnosis(
+        outcome=verdict.outcome,
+        failure_type=root.failure_type,
+        category=knowledge.taxonomy.category(root.failure_type),
+        root_cause_class=signature.root_cause_class,
+        status=verdict.status,
+        root_cause=sentence,
+        action=action,
+        evidence=tuple(evidence),
+        chain=chain,
+        hypotheses=_hypotheses(verdict, evidence, sentence),
+        suspects=found,
+        remediation=remediation(root, evidence, advice, action, found, verdict.status),
+        runs=_runs(facts.log),
+        progress=progress(facts.log.files, root.first.line),
+        missing=_missing(facts.log, advice, verdict.status),
+        files=tuple(f.name for f in facts.log.files),
+        fingerprint=fingerprint(root.failure_type, signature.id, root.first.line.text),
+    )
+
+
+def _consequences(verdict: _Verdict) -> list[str]:
+    if verdict.root is None or not verdict.cascade:
+        return []
+    later = [c for c in verdict.cascade if c is not verdict.root]
+    if not later:
+        return []
+    titles = list(dict.fromkeys(c.signature.title for c in later))[:2]
+    return [f"What followed is consequence: {'; '.join(titles)}."]
+
+
+def _action(root: Candidate, found: Suspects, advice: Advice) -> str:
+    if advice.action == "restart-excluding" and not found.nodes:
+        return "restart" if root.failure_type in ("node-failure", "network-error") else advice.action
+    if advice.action == "fix-and-resubmit" and root.signature.node_fault and found.nodes:
+        return "restart-excluding"
+    return advice.action
+
+
+def _hypotheses(verdict: _Verdict, evidence: Sequence[Evidence], sentence: str) -> tuple[Hypothesis, ...]:
+    out = []
+    shown: set[str] = set()
+    for i, candidate in enumerate((verdict.root, *verdict.rivals)):
+        if candidate is None or candidate.failure_type in shown or len(out) == MAX_HYPOTHESES:
+            continue
+        shown.add(candidate.failure_type)
+        by = [e for e in verdict.pairs if e.effect is candidate]
+        support = tuple(e.id for e in evidence if e.failure_type == candidate.failure_type)
+        against = tuple(e.id for e in evidence if i and e.role == "root" and e.failure_type != candidate.failure_type)
+        text = sentence if i == 0 else f"{candidate.signature.title} ({candidate.first.line.file}:{candidate.first.line.number})"
+        if i and by:
+            text += f"; more likely a consequence: {by[0].why}"
+        out.append(
+            Hypothesis(
+                failure_type=candidate.failure_type,
+                root_cause_class=candidate.signature.root_cause_class,
+                root_cause=text,
+                status=verdict.status if i == 0 else "hypothesis",
+                supporting=support,
+                against=against,
+                check=candidate.signature.check,
+            )
+        )
+    return tuple(out)
+
+
+def _without_cause(facts: Facts, verdict: _Verdict, evidence: list[Evidence], knowledge: Knowledge) -> Diagnosis:
+    """No line tells a cause: a healthy job, or one that ended badly and does not say why."""
+    end = silence.ending(facts, verdict.cascade)
+    advice = knowledge.advice["healthy" if end.outcome == "healthy" else "unknown"]
+    kind = "healthy" if end.outcome == "healthy" else "unknown"
+    if end.line is not None:
+        evidence = [*evidence, *cite(facts, None, (), [end.line])]
+        evidence = [e for i, e in enumerate(evidence) if (e.file, e.line) not in {(o.file, o.line) for o in evidence[:i]}]
+    return Diagnosis(
+        outcome=end.outcome,
+        failure_type=kind,
+        category=knowledge.taxonomy.category(kind),
+        root_cause_class="none" if kind == "healthy" else "unknown",
+        status=end.status,
+        root_cause=end.sentence,
+        action=advice.action,
+        evidence=tuple(_renumber(evidence)),
+        runs=_runs(facts.log),
+        progress=progress(facts.log.files, None),
+        missing=_missing(facts.log, advice, end.status),
+        remediation=(),
+        files=tuple(f.name for f in facts.log.files),
+    )
+
+
+def _renumber(evidence: Sequence[Evidence]) -> list[Evidence]:
+    from dataclasses import replace
+
+    return [replace(e, id=f"E{i}") for i, e in enumerate(evidence, 1)]
+
+
+def _missing(log: JobLog, advice: Advice, status: Status) -> tuple[str, ...]:
+    notes = [*log.missing, *(f"{f.name}: {p}" for f in log.files for p in f.problems)]
+    if status in ("hypothesis", "unknown") and advice.fetch:
+        notes += [f"to settle it, fetch {_plain(text)}" for text in advice.fetch]
+    return tuple(notes)
+
+
+def _plain(text: str) -> str:
+    return text.replace("{node}", "the node").replace("{job}", "JOBID").replace("{rank}", "the rank")
+
+
+def _runs(log: JobLog) -> tuple[Run, ...]:
+    return tuple(run for file in log.files if len(file.runs) > 1 for run in file.runs)
+
+
+_VARIABLE = re.compile(r"0x[0-9a-fA-F]+|\d+|/[\w./-]+|'[^']{0,80}'|\"[^\"]{0,80}\"")
+
+
+def fingerprint(failure_type: str, signature: str, text: str) -> str:
+    """The same failure on other ranks, nodes, paths and numbers has the same fingerprint."""
+    skeleton = _VARIABLE.sub("#", text[-400:])
+    return hashlib.sha256(f"{failure_type}|{signature}|{skeleton}".encode()).hexdigest()[:16]
+
+

@@ -1,0 +1,44 @@
+"""Steps to take, each with its reason, its risk and the lines it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from triage.diagnose.candidates import Candidate
+from triage.domain import Advice, Evidence, Remedy, Status, Suspects
+
+_RESTARTS = {
+    "restart": ("Restart from the last complete checkpoint", "the failure is not the code's own; a restart can succeed"),
+    "restart-excluding": ("Drain the suspect node for test and restart without it", "the machine named in the evidence is at fault"),
+    "rollback-and-skip": ("Restart from an earlier healthy checkpoint and skip the data that followed", "going on from the last one repeats the divergence"),
+    "kill-and-restart": ("Collect stacks, then kill the job and restart it", "a hung job does not end by itself"),
+    "escalate": ("Hand over to the cluster or storage team before any restart", "a restart meets the same fault"),
+}  # fmt: skip
+
+
+def remediation(
+    root: Candidate, evidence: Sequence[Evidence], advice: Advice, action: str, found: Suspects, status: Status
+) -> tuple[Remedy, ...]:
+    """Confirm (read-only), act on the cause, then restart if the action says so."""
+    cited = tuple(e.id for e in evidence if e.role == "root")[:2]
+    names = {"{node}": found.nodes[0] if found.nodes else "NODE", "{job}": "JOBID", "{rank}": str(found.ranks[0]) if found.ranks else "RANK"}
+    steps = []
+    check = root.signature.check or advice.confirm
+    if check and (status != "established" or root.signature.node_fault):
+        steps.append(Remedy("Confirm the cause", "read-only check that tells this cause from its rivals", "read-only", _fill(check, names), cited))
+    if root.signature.remedy:
+        steps.append(Remedy(root.signature.remedy, root.signature.title, "reversible", evidence=cited))
+    if action in _RESTARTS:
+        step, why = _RESTARTS[action]
+        steps.append(Remedy(step, why, "reversible", _exclude(found) if action == "restart-excluding" else "", cited))
+    return tuple(steps)
+
+
+def _exclude(found: Suspects) -> str:
+    return f"sbatch --exclude={','.join(found.nodes)} ..." if found.nodes else ""
+
+
+def _fill(text: str, names: dict[str, str]) -> str:
+    for key, value in names.items():
+        text = text.replace(key, value)
+    return text

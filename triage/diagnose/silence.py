@@ -1,0 +1,99 @@
+"""What the end of a log tells when no signature names a cause: healthy, cut off, ended badly; and long silences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from triage.diagnose.candidates import Candidate
+from triage.diagnose.facts import Facts
+from triage.domain import LogLine, Outcome, Signature, Status
+from triage.evidence.match import Finding
+
+# Ended from outside after this much silence, and far longer than a step takes: the job was hung before it was ended.
+HANG_SILENCE = timedelta(minutes=45)
+HANG_STEPS = 20
+TAIL = 40  # lines at the end of a file in which an unknown error still counts as how it ended
+
+_BAD_WORD = re.compile(
+    r"\b(?:error|errors|fatal|failed|failure|aborted|abort|panic|exception|cannot|unable to|killed|core dumped|traceback)\b",
+    re.IGNORECASE,
+)
+_HARMLESS = re.compile(
+    r"\b(?:0 (?:errors?|failures?|failed)|errors?\s*[:=]\s*0\b|no errors?|without errors?|error[_ ]?rate|ignor\w+|warning|retry|retrying|"
+    r"mean|rel(?:ative)? error|abs(?:olute)? error|squared error|l[12] error|error bars?|failed\s*[:=]\s*0)\b",
+    re.IGNORECASE,
+)
+
+UNNAMED = Signature(
+    id="end.unnamed-error",
+    title="the log ends on an error that no signature knows",
+    patterns=(),
+    failure_type="unknown",
+    root_cause_class="unknown",
+    role="context",
+    remedy="",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    outcome: Outcome
+    status: Status
+    sentence: str
+    line: Finding | None = None
+
+
+def ending(facts: Facts, cascade: Sequence[Candidate]) -> Ending:
+    """How the job ended as far as its last lines tell."""
+    if not any(f.lines for f in facts.log.files):
+        return Ending("unknown", "unknown", "There is nothing to read: no file holds a line.")
+    if cascade:
+        last = max(cascade, key=lambda c: c.signature.weight)
+        where = f"{last.first.line.file}:{last.first.line.number}"
+        return Ending("failed", "unknown", f"The job failed, and this log does not show why: {last.signature.title} ({where}).")
+    bad = _bad_end(facts)
+    if bad is not None:
+        where = f"{bad.line.file}:{bad.line.number}"
+        return Ending("failed", "unknown", f"The log ends on an error of no known kind ({where}); it does not tell the cause.", bad)
+    if facts.ends:
+        end = next(reversed(facts.ends.values()))
+        return Ending("healthy", "established", f"No failure in this log; {end.signature.title} ({end.line.file}:{end.line.number}).", end)
+    if any(facts.steps.values()):
+        return Ending("healthy", "supported", "No failure in this log: work went on to its last line, though no end-of-run line follows.")
+    return Ending("healthy", "hypothesis", "No failure in this log, as far as it goes; it shows neither steps nor an end of run.")
+
+
+def _bad_end(facts: Facts) -> Finding | None:
+    """The first error-looking line in the tail of a file after which no work went on."""
+    for file in facts.log.files:
+        if file.kind in ("binary", "flight-recorder", "stacks"):
+            continue
+        for line in file.lines[-TAIL:]:
+            finding = Finding(line, UNNAMED)
+            if _looks_bad(line) and not facts.handled(finding):
+                return finding
+    return None
+
+
+def _looks_bad(line: LogLine) -> bool:
+    if line.rule is not None or line.level in ("info", "debug", "warning"):
+        return False
+    text = line.text[-400:]
+    return line.level in ("error", "fatal") or bool(_BAD_WORD.search(text) and not _HARMLESS.search(text))
+
+
+def hang_before(facts: Facts, root: Candidate) -> Outcome | None:
+    """`hung` when the job was ended from outside after a long silence between steps; else None."""
+    if root.failure_type not in ("time-limit", "cancelled"):
+        return None
+    end = root.first.line
+    timed = [s.line for s in facts.steps.get(end.file, ()) if s.line.time and s.line.number < end.number]
+    if not end.time or len(timed) < 3:
+        return None
+    times = [line.time for line in timed if line.time]
+    silence = end.time - times[-1]
+    pace = (times[-1] - times[0]) / (len(times) - 1)
+    return "hung" if silence > HANG_SILENCE and silence > pace * HANG_STEPS else None

@@ -1,0 +1,65 @@
+"""Which node, rank and GPU. Never a suspect without a line that says so."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from triage.diagnose.candidates import Candidate
+from triage.diagnose.facts import Facts, node_of, rank_of
+from triage.domain import LogFile, Suspects
+from triage.evidence.match import Finding
+
+# Types whose node is at fault itself, so that leaving it out helps.
+NODE_TYPES = frozenset({"nvlink-error", "node-failure", "ecc-error", "gpu-lost", "network-error"})
+WAITING = frozenset({"nccl-timeout"})
+
+
+def suspects(facts: Facts, root: Candidate | None, cascade: Sequence[Candidate]) -> Suspects:
+    if root is None:
+        return Suspects()
+    files = {f.name: f for f in facts.log.files}
+    if root.failure_type in WAITING or root.failure_type == "hang":
+        return Suspects(ranks=_absent_ranks(facts, (root, *cascade)))
+    at_fault = root.signature.node_fault or root.failure_type in NODE_TYPES
+    nodes = _common(node_of(f, files.get(f.line.file)) for f in root.findings) if at_fault else ()
+    gpus = _common(f.groups.get("gpu") or f.line.gpu for f in root.findings)
+    return Suspects(nodes=nodes, ranks=_ranks(facts, root, files), gpus=gpus if at_fault else ())
+
+
+def known_ranks(facts: Facts) -> set[int]:
+    seen = {line.rank for f in facts.log.files for line in f.lines if line.rank is not None}
+    seen |= {r for f in facts.log.files for line in f.lines for r in line.ranks}
+    return seen | {f.rank for f in facts.log.files if f.rank is not None}
+
+
+def _ranks(facts: Facts, root: Candidate, files: dict[str, LogFile]) -> tuple[int, ...]:
+    found = {r for f in root.findings if (r := rank_of(f, files.get(f.line.file))) is not None}
+    everyone = known_ranks(facts)
+    # The same error on half of the ranks or more is the code's or the data's, no rank's own.
+    if len(found) > 1 and everyone and len(found) * 2 >= len(everyone):
+        return ()
+    return tuple(sorted(found))
+
+
+def _absent_ranks(facts: Facts, waiting: Sequence[Candidate]) -> tuple[int, ...]:
+    """Ranks that are known but did not report the time-out: the others waited for them."""
+    reported = {
+        r
+        for c in waiting
+        if c.failure_type in WAITING
+        for f in c.findings
+        if (r := rank_of(f)) is not None
+    }
+    absent = known_ranks(facts) - reported
+    return tuple(sorted(absent)) if reported and len(absent) <= len(reported) else ()
+
+
+def _common(names: object) -> tuple[str, ...]:
+    counted = Counter(n for n in names if n)  # type: ignore[attr-defined]
+    return tuple(name for name, _ in counted.most_common(8))
+
+
+def first_of_each_rank(findings: Sequence[Finding]) -> list[Finding]:
+    seen: set[int | None] = set()
+    return [f for f in findings if not (rank_of(f) in seen or seen.add(rank_of(f)))]  # type: ignore[func-returns-value]

@@ -1,0 +1,63 @@
+"""The sentences of a diagnosis: built from evidence, nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from triage.diagnose.candidates import Candidate
+from triage.diagnose.facts import node_of, rank_of
+from triage.domain import Evidence
+from triage.evidence.match import Finding
+
+MAX_TEXT = 500
+QUOTE = 240
+
+
+def excerpt(text: str, match: tuple[int, int] | None = None, limit: int = MAX_TEXT) -> str:
+    """At most `limit` characters of a line, around what matched; a piece of the line itself, nothing added."""
+    if len(text) <= limit:
+        return text
+    start, end = match or (0, limit)
+    begin = max(0, min(start - 40, len(text) - limit))
+    if end - begin > limit:
+        begin = max(0, min(start, len(text) - limit))
+    return text[begin : begin + limit]
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """(0, 1, 2, 5) -> "0-2,5"."""
+    out: list[list[int]] = []
+    for n in sorted(set(numbers)):
+        if out and n == out[-1][1] + 1:
+            out[-1][1] = n
+        else:
+            out.append([n, n])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in out)
+
+
+def who(findings: Sequence[Finding]) -> str:
+    """" on rank 3 (gpu-12)", " on 8 ranks (0-7)" or ""."""
+    ranks = sorted({r for f in findings if (r := rank_of(f)) is not None} | {r for f in findings for r in f.line.ranks})
+    nodes = sorted({n for f in findings if (n := node_of(f))})
+    text = f" on rank {ranks[0]}" if len(ranks) == 1 else f" on {len(ranks)} ranks ({ranges(ranks)})" if ranks else ""
+    if len(nodes) == 1:
+        text += f" ({nodes[0]})" if text else f" on {nodes[0]}"
+    elif nodes:
+        text += f" on {len(nodes)} nodes"
+    return text
+
+
+def quote(text: str) -> str:
+    short = re.sub(r"\s+", " ", excerpt(text, limit=QUOTE)).strip()
+    return f"`{short}`"
+
+
+def root_sentence(root: Candidate, evidence: Evidence, consequences: Sequence[str]) -> str:
+    """What happened, where, in the words of the line, and what followed."""
+    first = f"{_upper(root.signature.title)}{who(root.findings)}: {quote(evidence.text)} ({evidence.file}:{evidence.line})."
+    return f"{first} {consequences[0]}" if consequences else first
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]

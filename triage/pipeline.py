@@ -1,0 +1,104 @@
+"""The stages in order. Effects come in as functions from the composition root (triage/cli/wiring.py)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from triage import report
+from triage.compress import engine, view
+from triage.diagnose.judge import Knowledge, judge
+from triage.domain import Diagnosis, FilterRule, Folded, JobLog, LogFile, Similar
+from triage.errors import InputError, TriageError
+from triage.ingest import assemble, kinds, runs, sources
+
+Tell = Callable[[str], None]
+Recall = Callable[[Diagnosis], tuple[Similar, ...]]
+Record = Callable[[Diagnosis, dict[str, Any]], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a pipeline is made of. recall and record may fail: a diagnosis is published all the same."""
+
+    knowledge: Knowledge
+    filters: tuple[FilterRule, ...]
+    recall: Recall | None = None
+    record: Record | None = None
+    tell: Tell = field(default=lambda _text: None)
+    token_budget: int = 12000
+    notes: tuple[str, ...] = ()  # what was not asked, for `missing`
+
+
+def read(paths: Sequence[str], parts: Parts) -> JobLog:
+    """One job's files, scanned and assembled; the last run of each. Errors: InputError if nothing is readable."""
+    inputs, missing = sources.discover(paths)
+    if not inputs:
+        raise InputError("; ".join(missing) or "nothing to read", "give log files, folders, or - for stdin")
+    scanner = engine.Scanner(parts.filters, parts.knowledge.matcher.hot_patterns(), runs.boundary(), engine.limits_for(len(inputs)))
+    files: list[LogFile] = []
+    for i, item in enumerate(inputs, 1):
+        parts.tell(f"reading {item.name} ({i}/{len(inputs)})")
+        problems: list[str] = []
+        kind, chunks = kinds.detect(item, sources.chunks(item, problems))
+        scanned = scanner.scan(item.name, chunks)
+        files.append(assemble.assemble(scanned, kind, tuple(problems)))
+    return JobLog(tuple(files), missing)
+
+
+def diagnose(paths: Sequence[str], parts: Parts) -> tuple[Diagnosis, dict[str, Any]]:
+    """The whole way from files to a recorded diagnosis and its JSON object."""
+    clock = _Clock()
+    log = read(paths, parts)
+    clock.lap("read")
+    parts.tell("looking for the cause")
+    result = judge(log, parts.knowledge)
+    result = replace(result, missing=(*result.missing, *parts.notes))
+    clock.lap("judge")
+    folded = fold(log, result, parts.token_budget)
+    result = replace(result, compression=folded.account)
+    clock.lap("compress")
+    result = _recall(result, parts)
+    clock.lap("recall")
+    result = replace(result, timing=clock.laps)
+    return _record(result, parts)
+
+
+def fold(log: JobLog, result: Diagnosis, budget: int) -> Folded:
+    """The compressed log; cited lines are always in it."""
+    return view.fold(log, budget, {(e.file, e.line) for e in result.evidence})
+
+
+def _recall(result: Diagnosis, parts: Parts) -> Diagnosis:
+    if parts.recall is None or result.outcome == "healthy":
+        return result
+    parts.tell("looking for similar incidents")
+    try:
+        return replace(result, similar=parts.recall(result))
+    except TriageError as error:
+        return replace(result, missing=(*result.missing, f"similar incidents were not searched: {error}"))
+
+
+def _record(result: Diagnosis, parts: Parts) -> tuple[Diagnosis, dict[str, Any]]:
+    if parts.record is not None:
+        try:
+            number = parts.record(result, report.to_json(result))
+            result = replace(result, incident=number)
+        except TriageError as error:
+            result = replace(result, missing=(*result.missing, f"the incident was not recorded: {error}"))
+    return result, report.to_json(result)
+
+
+class _Clock:
+    """Seconds per stage."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._last = time.monotonic()
+
+    def lap(self, stage: str) -> None:
+        now = time.monotonic()
+        self.laps[stage] = now - self._last
+        self._last = now
