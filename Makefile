@@ -7,8 +7,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 .PHONY: demo install install-dev install-torch test test-all lint types contracts clean
 
 demo: install
-	@echo; echo '$$ $(BIN)/triage diagnose examples/hung-rank'; echo
-	@$(BIN)/triage diagnose examples/hung-rank --no-record
+	@echo; echo '$$ $(BIN)/triage diagnose examples/lost-gpu'; echo
+	@$(BIN)/triage diagnose examples/lost-gpu --no-record
 
 install: $(VENV)/.installed
 $(VENV)/.installed: requirements/base.txt pyproject.toml
