@@ -1,0 +1,118 @@
+"""The judge on small jobs: first cause and not the loudest, statuses, outcomes, suspects, unknown."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from tests.helpers import job, log_file
+
+from triage import kb
+from triage.diagnose.judge import Knowledge, judge
+from triage.domain import Diagnosis, JobLog, LogFile, LogLine
+from triage.evidence.match import Matcher
+
+T0 = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def knowledge() -> Knowledge:
+    return Knowledge(kb.taxonomy(), Matcher(kb.signatures()), kb.cascades(), kb.advice())
+
+
+def steps(first: int, last: int) -> str:
+    return "\n".join(f"iteration {i}/ 1000 | lm loss: 2.{i} | elapsed time per iteration (ms): 500.1" for i in range(first, last))
+
+
+OOM = """[rank3]: Traceback (most recent call last):
+[rank3]:   File "/w/train.py", line 9, in step
+[rank3]:     y = layer(x)
+[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB. GPU 3 has a total capacity of 79.11 GiB"""
+WATCHDOG = "\n".join(
+    f"[rank{r}]:[E1118 10:00:07.{r} ProcessGroupNCCL.cpp:616] [Rank {r}] Watchdog caught collective operation timeout: "
+    f"WorkNCCL(SeqNum=9, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600{r:03d} milliseconds before timing out."
+    for r in (0, 1, 2)
+)
+
+
+def cited(d: Diagnosis, role: str) -> list[int]:
+    return [e.line for e in d.evidence if e.role == role]
+
+
+def test_the_rank_that_died_first_is_the_cause_and_the_watchdogs_are_consequence(knowledge: Knowledge) -> None:
+    d = judge(job(steps(1, 20) + "\n" + OOM + "\n" + WATCHDOG), knowledge)
+    assert (d.outcome, d.failure_type, d.action) == ("failed", "out-of-memory", "fix-and-resubmit")
+    assert cited(d, "root") == [23]
+    assert 24 in cited(d, "cascade")
+    assert d.chain[0] == "E1"
+    assert d.status == "established"
+
+
+def test_watchdogs_alone_are_a_hypothesis_and_the_silent_rank_is_the_suspect(knowledge: Knowledge) -> None:
+    lines = [LogLine("job.log", r + 1, f"rank {r} ready", rank=r) for r in range(4)]
+    lines += [LogLine("job.log", 5 + i, t, rank=i, hot=True) for i, t in enumerate(WATCHDOG.split("\n"))]
+    d = judge(JobLog((LogFile("job.log", "job", tuple(lines), 1, 7),)), knowledge)
+    assert (d.failure_type, d.status, d.suspects.ranks) == ("nccl-timeout", "hypothesis", (3,))
+    assert any("did not report" in note for note in d.missing)
+
+
+def test_an_error_that_work_went_on_after_is_no_failure(knowledge: Knowledge) -> None:
+    text = steps(1, 10) + "\n" + OOM + "\n" + steps(10, 400)
+    d = judge(job(text), knowledge)
+    assert (d.outcome, d.failure_type) == ("healthy", "healthy")
+
+
+def test_an_error_before_a_cancel_is_the_cause_one_after_it_is_not(knowledge: Knowledge) -> None:
+    cancel = "slurmstepd: error: *** JOB 77 ON n1 CANCELLED AT 2026-01-01T12:00:00 ***"
+    error = 'Traceback (most recent call last):\n  File "t.py", line 1, in f\n    x\nKeyError: \'text\''
+    before = judge(job(f"{steps(1, 20)}\n{error}\nwaiting\nwaiting\nwaiting\nwaiting\n{cancel}"), knowledge)
+    after = judge(job(f"{steps(1, 20)}\n{cancel}\n{error.replace('KeyError: ', 'RuntimeError: ')}"), knowledge)
+    assert (before.failure_type, before.outcome) == ("key-error", "failed")
+    assert (after.failure_type, after.outcome) == ("cancelled", "interrupted")
+
+
+def test_the_time_limit_after_a_long_silence_is_a_hang(knowledge: Knowledge) -> None:
+    def line(number: int, minutes: float, text: str) -> LogLine:
+        return LogLine("job.log", number, text, time=T0 + timedelta(minutes=minutes), hot=True)
+
+    work = [line(i, i, f"iteration {i}/ 900 | lm loss: 2.5 | elapsed time per iteration (ms): 60000") for i in range(1, 9)]
+    limit = "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-01-02T12:00:00 DUE TO TIME LIMIT ***"
+
+    def outcome(after: float) -> str:
+        return judge(JobLog((LogFile("job.log", "job", (*work, line(9, after, limit)), 1, 9),)), knowledge).outcome
+
+    assert outcome(9) == "interrupted"
+    assert outcome(600) == "hung"
+
+
+def test_the_same_error_on_all_ranks_suspects_no_rank(knowledge: Knowledge) -> None:
+    lines = [LogLine("job.log", r + 1, f"[rank{r}]: KeyError: 'text'", rank=r, hot=True) for r in range(8)]
+    d = judge(JobLog((LogFile("job.log", "job", tuple(lines), 1, 8),)), knowledge)
+    assert (d.failure_type, d.suspects.ranks, d.action) == ("key-error", (), "fix-and-resubmit")
+
+
+def test_a_kernel_line_on_one_node_explains_the_cuda_error_of_the_job_log(knowledge: Knowledge) -> None:
+    dmesg = log_file("[1.0] NVRM: Xid (PCI:0000:4a:00): 79, pid=21011, name=python3, GPU has fallen off the bus.", "gpu-042.dmesg", "kernel", node="gpu-042")
+    d = judge(job(log_file(f"{steps(1, 9)}\n[rank11]: RuntimeError: CUDA error: unspecified launch failure\n{WATCHDOG}"), dmesg), knowledge)
+    assert (d.failure_type, d.suspects.nodes, d.action) == ("gpu-lost", ("gpu-042",), "restart-excluding")
+    assert d.evidence[0].file == "gpu-042.dmesg"
+    assert any("gpu-042" in (r.command or "") for r in d.remediation)
+
+
+@pytest.mark.parametrize("text", ["hello\nworld", steps(1, 30)])
+def test_a_log_without_failure_is_healthy(knowledge: Knowledge, text: str) -> None:
+    d = judge(job(text), knowledge)
+    assert (d.outcome, d.failure_type, d.action) == ("healthy", "healthy", "none")
+
+
+def test_an_unknown_error_at_the_end_is_unknown_and_says_what_to_fetch(knowledge: Knowledge) -> None:
+    d = judge(job(f"{steps(1, 9)}\nflux capacitor failed to reach 88 mph, aborting"), knowledge)
+    assert (d.outcome, d.failure_type, d.status) == ("failed", "unknown", "unknown")
+    assert d.evidence[0].line == 9
+    assert any("fetch" in note for note in d.missing)
+
+
+def test_nothing_to_read_is_unknown(knowledge: Knowledge) -> None:
+    d = judge(JobLog((LogFile("a.log", "empty", (), 0, 0, problems=("the file is empty",)),)), knowledge)
+    assert (d.outcome, d.status) == ("unknown", "unknown")
+    assert "a.log: the file is empty" in d.missing
