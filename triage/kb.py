@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,6 +17,7 @@ from triage.errors import KnowledgeError
 from triage.taxonomy import FailureType, Taxonomy
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_MACRO = re.compile(r"%\{(\w+)\}")
 T = TypeVar("T")
 
 
@@ -60,6 +62,26 @@ def taxonomy() -> Taxonomy:
 def signatures() -> tuple[Signature, ...]:
     """All active signatures, in file and then list order."""
     return tuple(s for s in _unique(load_signatures(path) for path in _files("signatures")) if s.status == "active")
+
+
+@functools.cache
+def macros() -> Mapping[str, str]:
+    """The named pieces of kb/macros.yaml, which filter patterns use as %{NAME}; each may use those above it."""
+    found: dict[str, str] = {}
+    for name, text in read_yaml(root() / "macros.yaml").items():
+        found[name] = expand(str(text), found, f"macros.yaml: {name}")
+    return found
+
+
+def expand(pattern: str, known: Mapping[str, str], where: str) -> str:
+    """The pattern with each %{NAME} replaced. Errors: KnowledgeError for a name that is not known."""
+
+    def piece(match: re.Match[str]) -> str:
+        if match[1] not in known:
+            raise KnowledgeError(f"{where}: unknown %{{{match[1]}}}", f"known: {', '.join(known)}")
+        return known[match[1]]
+
+    return _MACRO.sub(piece, pattern)
 
 
 @functools.cache
@@ -119,7 +141,9 @@ def load_signatures(path: Path) -> tuple[Signature, ...]:
 
 
 def load_filters(path: Path) -> tuple[FilterRule, ...]:
-    return tuple(_build(FilterRule, entry, path) for entry in _entries(path, {}))
+    """kb/filters/X.yaml: a list of rules; a pattern may use the pieces of kb/macros.yaml."""
+    rules = (_build(FilterRule, entry, path) for entry in _entries(path, {}))
+    return tuple(dataclasses.replace(r, pattern=expand(r.pattern, macros(), f"{path}: rule {r.id}")) for r in rules)
 
 
 def load_incident(path: Path) -> KnownIncident:

@@ -20,7 +20,7 @@ from triage.errors import KnowledgeError
 
 ERASED = b"0123456789abcdef"
 _ERASED_SET = frozenset(ERASED.decode())
-MAX_PATTERN = 2000
+MAX_PATTERN = 6000
 
 
 def compile_pattern(pattern: str, where: str = "") -> Any:
