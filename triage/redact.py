@@ -2,4 +2,6 @@
 
 from __future__ import annotations
 
-import re
+
+def redact(text: str) -> str:
+    return text

@@ -1,0 +1,122 @@
+"""A kept line into a LogLine. Pure; the state is that of one file: its last date, task labels, an open key block."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from triage.domain import FileKind, LogLine, RawLine, Template
+from triage.ingest import facts, prefix
+from triage.ingest.text import OVERWRITTEN, cut_middle, readable
+from triage.ingest.times import Clock
+from triage.redact import redact
+
+_BAR_END = re.compile(r"\d/[\d?]+ \[[^\]]{1,80}\]")
+_JSON_TIME = re.compile(r'"(time_ms|ts|time|timestamp|@timestamp|asctime|datetime|created)": ?"?([^",}]{8,40})')
+_LABELLED = re.compile(rb" {0,6}\d{1,6}:(?: |$)")
+_HOST_LABELLED = re.compile(rb"[A-Za-z][A-Za-z_.-]{0,40}\d[\w.-]{0,40}: ")
+_KEY_BEGIN = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY")
+_KEY_BODY = re.compile(r"[\w+/=]{16,}\s*$")
+_KEY_LINES = 120
+_PROGRAM: dict[str, str] = {"kernel": "kernel", "slurm": "slurm"}
+
+
+class LineParser:
+    """Parses the kept lines of one file in order of line number.
+
+    file: its name; kind: of the file; reference: its modification time, which dates stamps without a year;
+    rank, node: what its name says, for lines that say nothing themselves.
+    """
+
+    def __init__(
+        self,
+        file: str,
+        kind: FileKind = "job",
+        *,
+        reference: datetime | None = None,
+        rank: int | None = None,
+        node: str | None = None,
+    ) -> None:
+        self.file = file
+        self._kind = kind
+        self._rank, self._node = rank, node
+        self._clock = Clock(reference)
+        self._labelled = self._host_labelled = False
+        self._key_since = -_KEY_LINES
+
+    def learn(self, lines: Iterable[bytes]) -> None:
+        """Looks over lines of the file before the first is parsed: whether each carries a task or host label."""
+        total = labelled = hosts = 0
+        for raw in lines:
+            if raw.strip():
+                total += 1
+                labelled += bool(_LABELLED.match(raw))
+                hosts += bool(_HOST_LABELLED.match(raw))
+        self._labelled = total >= 5 and labelled >= 0.7 * total
+        self._host_labelled = total >= 5 and hosts >= 0.9 * total
+
+    def parse(
+        self, raw: RawLine, template: Template | None = None, repeats: int = 1, ranks: tuple[int, ...] = ()
+    ) -> LogLine:
+        """Never raises, whatever the bytes."""
+        text = readable(raw.raw)
+        fields = prefix.Fields()
+        at = self._prefixes(text, fields)
+        facts.complete(text, at, fields)
+        return LogLine(
+            file=self.file,
+            number=raw.number,
+            text=cut_middle(self._without_secrets(text, raw.number)),
+            time=fields.time,
+            rank=self._rank if fields.rank is None else fields.rank,
+            local_rank=fields.local_rank,
+            node=fields.node or self._node,
+            gpu=fields.gpu,
+            level=fields.level,
+            program=fields.program or _PROGRAM.get(self._kind),
+            template=template.id if template else -1,
+            repeats=repeats,
+            ranks=ranks,
+            rule=template.rule if template else None,
+            hot=template.hot if template else False,
+        )
+
+    def _prefixes(self, text: str, fields: prefix.Fields) -> int:
+        at = 0
+        if self._labelled:
+            at = prefix.label(text, fields)
+        elif self._host_labelled:
+            at = prefix.host_label(text, fields)
+        at = prefix.peel(text, at, fields, self._clock)
+        if fields.time is None and ("/s]" in text or "/it]" in text or OVERWRITTEN in text):
+            at = self._behind_bar(text, at, fields)
+        if (
+            fields.time is None
+            and (text.startswith("{", at) or text.startswith(":::MLL"))
+            and (match := _JSON_TIME.search(text))
+        ):
+            fields.time = self._json_time(match[1], match[2])
+        return at
+
+    def _behind_bar(self, text: str, at: int, fields: prefix.Fields) -> int:
+        start = text.rfind(OVERWRITTEN) + len(OVERWRITTEN) if OVERWRITTEN in text else 0
+        for match in _BAR_END.finditer(text, start, start + 2000):
+            start = match.end()
+        return prefix.peel(text, start, fields, self._clock) if start > at else at
+
+    def _json_time(self, key: str, value: str) -> datetime | None:
+        if key == "time_ms" or value.replace(".", "").isdigit():
+            try:
+                number = float(value)
+                return datetime.fromtimestamp(number / 1000 if number > 1e11 else number, UTC)
+            except (ValueError, OverflowError, OSError):
+                return None
+        return self._clock.read(value)[0]
+
+    def _without_secrets(self, text: str, number: int) -> str:
+        if "PRIVATE KEY" in text:
+            self._key_since = number if _KEY_BEGIN.search(text) else -_KEY_LINES
+        elif number - self._key_since <= _KEY_LINES and _KEY_BODY.match(text.strip()):
+            return "[redacted:private-key]"
+        return redact(text)
