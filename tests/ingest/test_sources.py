@@ -35,13 +35,22 @@ def test_folder_in_natural_order_named_as_given(tmp_path: Path, monkeypatch: pyt
         write(tmp_path / "logs" / name)
     monkeypatch.chdir(tmp_path)
     found, notes = discover(["logs/"])
-    assert [item.name for item in found] == ["logs/rank_0.log", "logs/rank_2.log", "logs/rank_10.log", "logs/node1/stderr"]
+    assert [item.name for item in found] == [
+        "logs/rank_0.log",
+        "logs/rank_2.log",
+        "logs/rank_10.log",
+        "logs/node1/stderr",
+    ]
     assert notes == ()
     monkeypatch.chdir(tmp_path / "logs")
-    assert [item.name for item in discover(["."])[0]][0] == "rank_0.log"
+    assert next(item.name for item in discover(["."])[0]) == "rank_0.log"
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress, zstandard.compress], ids=["gz", "xz", "bz2", "zst"])
+PACKERS = {"gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress, "zst": zstandard.compress}
+DUMP = b"\x80\x02}(X\x07\x00\x00\x00versionq\x00X\x03\x00\x00\x002.9X\x09\x00\x00\x00pg_config"
+
+
+@pytest.mark.parametrize("pack", PACKERS.values(), ids=PACKERS)
 def test_compressed_streams_joined_cut_and_damaged(tmp_path: Path, pack) -> None:  # type: ignore[no-untyped-def]
     # the name says nothing: the first bytes decide
     assert read(write(tmp_path / "whole.log", pack(LOG))) == (LOG, [])
@@ -85,7 +94,7 @@ def test_what_is_no_log_is_left_out_and_said(tmp_path: Path) -> None:
     write(tmp_path / "config.yaml", b"lr: 1\n")
     write(tmp_path / "core.123", b"\x7fELF" + bytes(1000))
     write(tmp_path / "noise.log", bytes(range(256)) * 100)
-    write(tmp_path / "_dump_0", b"\x80\x02}(X\x07\x00\x00\x00versionq\x00X\x03\x00\x00\x002.9X\x09\x00\x00\x00pg_config")
+    write(tmp_path / "_dump_0", DUMP)
     os.mkfifo(tmp_path / "pipe")
     found, notes = discover([str(tmp_path)])
     assert [item.path for item in found] == [tmp_path / "job.out"]
@@ -126,7 +135,7 @@ def test_one_bad_path_among_good_ones_is_a_note(tmp_path: Path) -> None:
         (lambda d: write(d / "e.log", b""), "empty"),
         (lambda d: write(d / "model.bin", b"\x7fELF" + bytes(999)), "binary"),
         (lambda d: write(d / "code" / "a.py").parent, "no log by its name"),
-        (lambda d: write(d / "_dump_3", b"\x80\x02}X\x00\x00pg_config"), "triage hang"),
+        (lambda d: write(d / "_dump_3", DUMP), "triage hang"),
     ],
 )
 def test_nothing_readable_is_one_clear_error(tmp_path: Path, make, words: str) -> None:  # type: ignore[no-untyped-def]

@@ -16,10 +16,12 @@ from triage.regex import skeleton
 _FEW = 4  # a run of fewer lines than this, none of them telling, is the tail of the one before
 
 
-def assemble(scanned: ScannedFile, kind: FileKind = "job", reference: datetime | None = None) -> LogFile:
+def assemble(
+    scanned: ScannedFile, kind: FileKind = "job", problems: Sequence[str] = (), reference: datetime | None = None
+) -> LogFile:
     """The last run of a file that has content, parsed; the earlier ones listed with how each ended.
 
-    reference: when the file was last written, to date stamps without a year; must be timezone-aware.
+    problems: what reading it met; reference: when it was last written (Input.modified), dates stamps without a year.
     """
     place = names.place(scanned.name)
     runs = _with_content(scanned.runs)
@@ -42,7 +44,7 @@ def assemble(scanned: ScannedFile, kind: FileKind = "job", reference: datetime |
         if len(runs) > 1
         else (),
         dropped=_dropped(last.templates) if last else {},
-        problems=scanned.problems,
+        problems=(*scanned.problems, *problems),
     )
 
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Iterator
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from triage.domain import FileKind
+
+if TYPE_CHECKING:
+    from triage.ingest.streams import Input
 
 SAMPLE = 65536
 _TEXT_CONTROLS = frozenset(b"\t\n\r\x0b\x0c\x1b\x08\x07")
@@ -27,7 +33,16 @@ _MAGIC = (
 _PICKLE = re.compile(rb"\x80[\x02-\x05]")
 
 
-def detect(name: str, sample: bytes) -> FileKind:
+def detect(item: Input, chunks: Iterator[bytes]) -> tuple[FileKind, Iterator[bytes]]:
+    """The kind of an input, and its chunks (none of them lost). Of a stream only the first chunk can tell."""
+    if item.path is not None and not item.path.is_fifo():
+        return item.kind, chunks
+    first = next(chunks, b"")
+    kind = classify(item.name, first[:SAMPLE])
+    return kind, iter(()) if kind in ("binary", "flight-recorder", "empty") else itertools.chain((first,), chunks)
+
+
+def classify(name: str, sample: bytes) -> FileKind:
     """The kind of a file from its name and the start of its (decompressed, UTF-8) content."""
     if not sample.strip(b"\x00 \t\r\n"):
         return "empty"

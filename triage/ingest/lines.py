@@ -14,6 +14,10 @@ from triage.redact import redact
 
 _BAR_END = re.compile(r"\d/[\d?]+ \[[^\]]{1,80}\]")
 _JSON_TIME = re.compile(r'"(time_ms|ts|time|timestamp|@timestamp|asctime|datetime|created)": ?"?([^",}]{8,40})')
+_DATED = re.compile(
+    rb"(?:19|20)\d\d-\d\d-\d\d[T _]\d\d:\d\d:\d\d"
+    rb"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z][a-z] [ \d]\d \d\d:\d\d:\d\d 20\d\d"
+)
 _LABELLED = re.compile(rb" {0,6}\d{1,6}:(?: |$)")
 _HOST_LABELLED = re.compile(rb"[A-Za-z][A-Za-z_.-]{0,40}\d[\w.-]{0,40}: ")
 _KEY_BEGIN = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY")
@@ -46,9 +50,11 @@ class LineParser:
         self._key_since = -_KEY_LINES
 
     def learn(self, lines: Iterable[bytes]) -> None:
-        """Looks over lines of the file before the first is parsed: whether each carries a task or host label."""
+        """Looks over the lines before the first is parsed: does each carry a task or host label, when did it run."""
         total = labelled = hosts = 0
         for raw in lines:
+            if self._clock.anchor is None and (match := _DATED.search(raw)):
+                self._clock.anchor = Clock().read(match[0].decode())[0]
             if raw.strip():
                 total += 1
                 labelled += bool(_LABELLED.match(raw))

@@ -34,8 +34,13 @@ def ended_how(lines: Sequence[LogLine]) -> tuple[Outcome, str, int | None]:
     return "unknown", "", None
 
 
-class Boundaries:
-    """Answers the scan, line by line, whether a new run starts here. State of one file."""
+def boundary() -> Boundary:
+    """The question the scan asks of each line; one object serves file after file."""
+    return Boundary()
+
+
+class Boundary:
+    """Whether a new run starts at a line. A new first line means a new file."""
 
     def __call__(self, line: bytes, first_line: bytes | None) -> bool:  # noqa: ARG002
         return False

@@ -9,6 +9,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from triage.domain import FileKind
@@ -114,7 +115,8 @@ def _named(path: Path, name: str, notes: _Notes) -> Iterator[Input]:
         return
     kind = _kind(path, name, notes)
     if kind is not None and not _no_text(kind, name, notes):
-        yield Input(name, path, path.stat().st_size, kind)
+        status = path.stat()
+        yield Input(name, path, status.st_size, kind, _modified(status))
 
 
 def _walk(folder: Path, notes: _Notes) -> Iterator[Input]:
@@ -162,7 +164,7 @@ def _in_folder(path: Path, notes: _Notes) -> Iterator[Input]:
     if suffix in _CONFIG and kind == "job":
         notes.skip(name, "settings rather than a log, left out; name it to have it read")
         return
-    yield Input(name, path, status.st_size, kind)
+    yield Input(name, path, status.st_size, kind, _modified(status))
 
 
 def _suffix(path: Path) -> str:
@@ -179,7 +181,7 @@ def _kind(path: Path, name: str, notes: _Notes) -> FileKind | None:
     if problems and not sample:
         notes.add(name, problems[0].removeprefix(f"{name}: "))
         return None
-    return kinds.detect(name, sample)
+    return kinds.classify(name, sample)
 
 
 def _no_text(kind: FileKind, name: str, notes: _Notes) -> bool:
@@ -192,6 +194,10 @@ def _no_text(kind: FileKind, name: str, notes: _Notes) -> bool:
     else:
         return False
     return True
+
+
+def _modified(status: os.stat_result) -> datetime:
+    return datetime.fromtimestamp(status.st_mtime, UTC)
 
 
 def _identity(path: Path) -> tuple[int, int]:

@@ -6,6 +6,7 @@ import codecs
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,12 +20,13 @@ _ENCODINGS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (c
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One readable source. path is None for stdin; size in bytes on disk (0 for a stream)."""
+    """One readable source. path is None for stdin; size in bytes on disk, 0 for a stream."""
 
     name: str
     path: Path | None
     size: int
     kind: FileKind = "job"
+    modified: datetime | None = None
 
 
 def chunks(item: Input, problems: list[str]) -> Iterator[bytes]:

@@ -49,6 +49,7 @@ class Clock:
     def __init__(self, reference: datetime | None = None) -> None:
         self._reference = reference
         self._last: datetime | None = None
+        self.anchor: datetime | None = None  # the first full date of the file, wherever it stands
 
     @property
     def last(self) -> datetime | None:
@@ -70,7 +71,7 @@ class Clock:
 
     def near(self, month: int, day: int, clock: _Parts) -> datetime | None:
         """The date of a stamp without a year: the one nearest to what is known; None if nothing is known."""
-        known = self._last or self._reference
+        known = self._last or self.anchor or self._reference
         if known is None:
             return None
         found: list[datetime] = []
@@ -79,7 +80,7 @@ class Clock:
                 found.append(_at((year, month, day), clock))
             except ValueError:  # 29 February
                 continue
-        if self._last is None:  # the file was last written at the reference, so its lines are older
+        if known is self._reference:  # the file was last written at the reference, so its lines are older
             found = [f for f in found if f <= known + _DAY] or found
         return min(found, key=lambda f: abs(f - known)) if found else None
 
