@@ -97,9 +97,7 @@ def _make_folder(file: Path) -> None:
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise StoreError(
-            f"the folder {file.parent} cannot be made: {error.strerror}", "point TRIAGE_HOME to a folder you can write"
-        ) from None
+        raise StoreError(f"the folder {file.parent} cannot be made: {error.strerror}", _HINT) from None
     if file.is_dir():
         raise StoreError(f"the incident database {file} is a folder", "TRIAGE_DATABASE_URL must name a file")
 

@@ -1,0 +1,71 @@
+"""Several processes at once, and one that dies: nothing acknowledged is lost, nothing is left half done."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from tests.store import processes
+from triage.store import tables
+from triage.store.incidents import IncidentStore
+
+
+def test_four_processes_write_fifty_each(url: str) -> None:
+    IncidentStore.open(url).close()
+
+    workers = [processes.start("record", url, "50") for _ in range(4)]
+    printed = [int(line) for worker in workers for line in processes.end(worker).split()]
+
+    with IncidentStore.open(url) as store:
+        found = [s.id for s in store.list(limit=1000)]
+        assert sorted(printed) == sorted(found) == list(range(min(found), min(found) + 200))
+        with store._engine.connect() as connection:
+            assert connection.scalar(sa.select(sa.func.count()).select_from(tables.Evidence)) == 400
+            assert connection.scalar(sa.select(sa.func.count()).select_from(tables.Job)) == 1
+
+
+def test_first_starts_at_once_make_one_database(url: str) -> None:
+    workers = [processes.start("record", url, "2") for _ in range(6)]
+
+    for worker in workers:
+        processes.end(worker)
+
+    with IncidentStore.open(url) as store:
+        assert len(store.list()) == 12
+
+
+def test_a_writer_killed_at_any_moment_loses_nothing_acknowledged(url: str) -> None:
+    acknowledged: set[int] = set()
+    for lines in (1, 40, 150):  # killed early, in the middle, and after a checkpoint of the write-ahead log
+        writer = processes.start("record", url, "100000")
+        assert writer.stdout is not None
+        acknowledged |= {int(writer.stdout.readline()) for _ in range(lines)}
+        writer.send_signal(signal.SIGKILL)
+        acknowledged |= {int(line) for line in writer.stdout.read().split("\n")[:-1] if line}
+        writer.communicate(timeout=10)
+
+    with IncidentStore.open(url) as store:
+        found = {s.id for s in store.list(limit=100_000)}
+        assert acknowledged <= found
+        assert len(acknowledged) >= 191
+        assert store.get(max(found)).result["failure_type"] == "ecc-error"  # the last one is whole
+        with store._engine.connect() as connection:
+            whole = sa.select(sa.func.count()).select_from(tables.Evidence)
+            assert connection.scalar(whole) == 2 * len(found)
+            if connection.dialect.name == "sqlite":
+                assert connection.exec_driver_sql("PRAGMA integrity_check").scalar() == "ok"
+
+
+def test_a_first_start_killed_in_the_middle_leaves_nothing_half_made(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/triage.db"
+    for tenths in range(1, 8):
+        starter = processes.start("open", url)
+        try:
+            starter.wait(tenths / 10)
+        except processes.subprocess.TimeoutExpired:
+            starter.kill()
+        starter.communicate(timeout=10)
+
+    assert processes.end(processes.start("open", url)) == "0\n"
