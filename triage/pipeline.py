@@ -12,7 +12,10 @@ from triage.compress import engine, view
 from triage.diagnose.judge import Knowledge, judge
 from triage.domain import Diagnosis, FilterRule, Folded, JobLog, LogFile, Similar
 from triage.errors import InputError, TriageError
-from triage.ingest import assemble, kinds, runs, sources
+from triage.ingest import assemble, kinds, runs, sources, streams
+
+KEPT_BYTES = 48 << 20  # of all files together
+MIN_BUDGET = 1 << 20
 
 Tell = Callable[[str], None]
 Recall = Callable[[Diagnosis], tuple[Similar, ...]]
@@ -37,14 +40,14 @@ def read(paths: Sequence[str], parts: Parts) -> JobLog:
     inputs, missing = sources.discover(paths)
     if not inputs:
         raise InputError("; ".join(missing) or "nothing to read", "give log files, folders, or - for stdin")
-    scanner = engine.Scanner(parts.filters, parts.knowledge.matcher.hot_patterns(), runs.boundary(), engine.limits_for(len(inputs)))
+    scanner = engine.Scanner(parts.filters, parts.knowledge.matcher.hot_patterns(), runs.boundary(), engine.ScanLimits(budget=max(MIN_BUDGET, KEPT_BYTES // len(inputs))))
     files: list[LogFile] = []
     for i, item in enumerate(inputs, 1):
         parts.tell(f"reading {item.name} ({i}/{len(inputs)})")
         problems: list[str] = []
-        kind, chunks = kinds.detect(item, sources.chunks(item, problems))
+        kind, chunks = kinds.detect(item, streams.chunks(item, problems))
         scanned = scanner.scan(item.name, chunks)
-        files.append(assemble.assemble(scanned, kind, tuple(problems)))
+        files.append(assemble.assemble(scanned, kind, problems, item.modified))
     return JobLog(tuple(files), missing)
 
 
