@@ -27,11 +27,12 @@ def run_case(folder: Path) -> dict[str, Any]:
     parts = wiring.parts(wiring.settings("off"), lambda _text: None, record=False, similar=False)
     here = Path.cwd()
     with tempfile.TemporaryDirectory() as tmp:
-        for name in case["inputs"]:
+        for name in case["inputs"]:  # a name, or "." for the whole folder
             source = folder / name
             if source.is_dir():
-                shutil.copytree(source, Path(tmp) / name)
+                shutil.copytree(source, Path(tmp) / name, dirs_exist_ok=True)
             else:
+                (Path(tmp) / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(source, Path(tmp) / name)
         os.chdir(tmp)
         try:
