@@ -12,7 +12,7 @@ import sqlalchemy as sa
 import triage
 from tests.store.samples import ECC, HUNG, OOM, PROMPTS, as_json
 from triage.domain import Evidence, Suspects
-from triage.errors import NotFoundError
+from triage.errors import NotFoundError, StoreError
 from triage.store import tables
 from triage.store.incidents import IncidentStore
 from triage.store.values import IncidentSummary, JobRef, Verdict
@@ -164,6 +164,8 @@ def three(store: IncidentStore) -> IncidentStore:
         ({"text": "100 %"}, [1]),
         ({"text": "%"}, [1]),
         ({"text": "_"}, []),
+        ({"text": "\0\udcff"}, []),
+        ({"node": "\0\udcff"}, []),
         ({"limit": 2}, [3, 2]),
         ({"limit": 2, "offset": 2}, [1]),
         ({"outcome": "failed", "failure_type": "out-of-memory"}, [2]),
@@ -207,7 +209,7 @@ def test_verdicts_are_kept_in_order(store: IncidentStore, clock) -> None:
     assert found.summary.verdict == "corrected"
 
 
-@pytest.mark.parametrize("missing", [0, 99, -1])
+@pytest.mark.parametrize("missing", [0, 99, -1, 2**31, 2**70])
 def test_an_incident_that_is_not_there(store: IncidentStore, missing: int) -> None:
     store.record(ECC, as_json(ECC))
 
@@ -254,7 +256,7 @@ def test_what_no_database_holds_is_replaced_not_refused(store: IncidentStore) ->
 def test_a_time_without_zone_is_a_defect_and_stores_nothing(store: IncidentStore) -> None:
     naive = dataclasses.replace(ECC, evidence=(dataclasses.replace(ECC.evidence[0], time=datetime(2026, 1, 1)),))  # noqa: DTZ001
 
-    with pytest.raises(Exception, match="time without zone"):
+    with pytest.raises(StoreError, match="time without zone"):
         store.record(naive, as_json(naive))
 
     assert store.list() == ()

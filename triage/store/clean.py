@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from triage import redact
+from triage.errors import StoreError
+from triage.redact import redact
 
 _KEPT = frozenset({"sha256", "fingerprint", "schema"})  # a digest looks like a secret and is none
 _SECRET_NAME = re.compile(r"(?i)(?:^|_)(?:key|token|secret|password|passwd|credential|credentials)$")
 _INT64 = 1 << 63
-_redact: Callable[[str], str] = getattr(redact, "redact", str)
 
 
 def text(value: str) -> str:
     """Secrets replaced; NUL (PostgreSQL) and lone surrogates of odd file names (both databases) as U+FFFD."""
-    return storable(_redact(value))
+    return storable(redact(value))
 
 
 def storable(value: str) -> str:
@@ -46,9 +46,11 @@ def tree(value: Any, key: str = "") -> Any:
         return {storable(str(k)): tree(v, str(k)) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [tree(item, key) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, int):
+        return value
+    raise StoreError(f"the result holds a {type(value).__name__} under {key!r}, which is no JSON", "a defect: please report it")
 
 
 def dump(value: Any) -> str:

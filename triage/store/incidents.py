@@ -100,7 +100,8 @@ class IncidentStore:
     def get(self, incident: int, version: int | None = None) -> StoredIncident:
         """The incident with its latest diagnosis, or the one of that version. Errors: NotFoundError."""
         with engine.reading(self._engine) as connection:
-            summary = next(iter(query.summaries(connection, query.one(incident))), None)
+            known = query.summaries(connection, query.one(incident)) if _possible(incident) else ()
+            summary = next(iter(known), None)
             stored = connection.execute(query.diagnosis(incident, version)).mappings().first() if summary else None
             if summary is None or stored is None:
                 what = (
@@ -175,7 +176,11 @@ def _insert_all(
         connection.execute(insert(table), [{**row, **parent} for row in found])
 
 
+def _possible(incident: int) -> bool:
+    return 0 < incident < 1 << 31
+
+
 def _lock(connection: Connection, incident: int) -> None:
     """The incident's row, for this transaction: two revisions at once get two versions."""
-    if connection.scalar(select(tables.Incident.id).where(tables.Incident.id == incident).with_for_update()) is None:
+    if not _possible(incident) or connection.scalar(select(tables.Incident.id).where(tables.Incident.id == incident).with_for_update()) is None:
         raise NotFoundError(f"no incident {incident}", "see: triage incidents list")

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, Select, func, or_, select
 
+from triage.store import clean
 from triage.store.tables import Diagnosis, Evidence, Incident, IncidentNode, Job, Outcome
 from triage.store.values import IncidentSummary, JobRef, Verdict
 
@@ -56,8 +57,10 @@ def choose(
     if since is not None:
         chosen = chosen.where(Incident.created_at >= since)
     if node is not None:
-        chosen = chosen.where(Incident.id.in_(select(IncidentNode.incident_id).where(IncidentNode.node == node)))
+        has_node = select(IncidentNode.incident_id).where(IncidentNode.node == clean.name(node))
+        chosen = chosen.where(Incident.id.in_(has_node))
     if text is not None:
+        text = clean.storable(text)
         chosen = chosen.where(or_(Incident.title.icontains(text, autoescape=True), Incident.id.in_(_mentions(text))))
     return chosen
 
