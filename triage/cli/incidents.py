@@ -24,11 +24,13 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=T
 
 
 @app.command("list")
-def list_incidents(  # noqa: PLR0913 - one a flag
+def list_incidents(  # noqa: PLR0913, PLR0917 - one a flag
     failure_type: str = typer.Option(None, "--type", metavar="TYPE", help="Only this failure type, such as ecc-error."),
     outcome: str = typer.Option(None, help=f"Only this outcome: {', '.join(get_args(Outcome))}."),
     node: str = typer.Option(None, help="Only incidents that involve this node."),
-    since: str = typer.Option(None, metavar="TIME", help="Not older than this: 7d, 12h, 2026-01-31 or a full UTC time."),
+    since: str = typer.Option(
+        None, metavar="TIME", help="Not older than this: 7d, 12h, 2026-01-31 or a full UTC time."
+    ),
     text: str = typer.Option(None, help="Only with these words in the title, the cause or a cited line."),
     limit: int = typer.Option(20, min=1, max=100_000, help="At most so many."),
     format: str = typer.Option(None, "--format", help="text, json or markdown.", show_default="text"),  # noqa: A002
@@ -38,7 +40,9 @@ def list_incidents(  # noqa: PLR0913 - one a flag
     _check(outcome, failure_type)
     start = parse_since(since, datetime.now(UTC)) if since else None
     with _open() as store:
-        found = store.list(outcome=outcome, failure_type=failure_type, node=node, since=start, text=text, limit=limit + 1)
+        found = store.list(
+            outcome=outcome, failure_type=failure_type, node=node, since=start, text=text, limit=limit + 1
+        )
         empty = not found and not store.list(limit=1)
     from triage.cli import incident_list
 
@@ -71,9 +75,11 @@ def show(
 
 
 def _open() -> IncidentStore:
-    from triage.cli import wiring
+    """Not by way of wiring, which would load the whole pipeline to read one table."""
+    from triage import config
+    from triage.store.incidents import IncidentStore
 
-    return wiring.store(wiring.settings())
+    return IncidentStore.open(config.load().database_url)
 
 
 def _check(outcome: str | None, failure_type: str | None) -> None:
@@ -88,12 +94,15 @@ def _check(outcome: str | None, failure_type: str | None) -> None:
         known = kb.taxonomy().types
         if failure_type not in known:
             near = get_close_matches(failure_type, known, cutoff=0.4)
-            raise UsageError(f"--type {failure_type!r} is not known", f"did you mean {' or '.join(near)}?" if near else "see kb/taxonomy.yaml")
+            raise UsageError(
+                f"--type {failure_type!r} is not known",
+                f"did you mean {' or '.join(near)}?" if near else "see kb/taxonomy.yaml",
+            )
 
 
 def parse_since(value: str, now: datetime) -> datetime:
     """`7d` before now, or a date or time; without a zone it is UTC. Errors: UsageError."""
-    ago = re.fullmatch(r"(\d{1,5})([mhdw])", value.strip())
+    ago = re.fullmatch(r"(\d{1,4})([mhdw])", value.strip())
     if ago:
         return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
     try:
@@ -114,4 +123,4 @@ def _heading(found: StoredIncident, chosen: str) -> str:
     if found.version > 1:
         parts.append(f"diagnosis {found.version}")
     parts += [f"{v.verdict} by {printable(v.who)}" for v in found.verdicts[-1:]]
-    return f"_{', '.join(parts)}_\n" if chosen == "markdown" else f"{', '.join(parts)}\n"
+    return f"_{', '.join(parts)}_\n\n" if chosen == "markdown" else f"{', '.join(parts)}\n\n"

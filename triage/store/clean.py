@@ -50,7 +50,9 @@ def tree(value: Any, key: str = "") -> Any:
         return value if math.isfinite(value) else None
     if value is None or isinstance(value, int):
         return value
-    raise StoreError(f"the result holds a {type(value).__name__} under {key!r}, which is no JSON", "a defect: please report it")
+    raise StoreError(
+        f"the result holds a {type(value).__name__} under {key!r}, which is no JSON", "a defect: please report it"
+    )
 
 
 def dump(value: Any) -> str:

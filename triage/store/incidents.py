@@ -182,5 +182,8 @@ def _possible(incident: int) -> bool:
 
 def _lock(connection: Connection, incident: int) -> None:
     """The incident's row, for this transaction: two revisions at once get two versions."""
-    if not _possible(incident) or connection.scalar(select(tables.Incident.id).where(tables.Incident.id == incident).with_for_update()) is None:
+    if (
+        not _possible(incident)
+        or connection.scalar(select(tables.Incident.id).where(tables.Incident.id == incident).with_for_update()) is None
+    ):
         raise NotFoundError(f"no incident {incident}", "see: triage incidents list")

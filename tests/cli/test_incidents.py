@@ -1,0 +1,243 @@
+"""`triage incidents`: the whole output, from a database made by the store itself."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from tests.store.samples import ECC, HUNG, OOM
+from triage import __version__, report
+from triage.cli import incidents
+from triage.errors import NotFoundError, UsageError
+from triage.store.incidents import IncidentStore
+from triage.store.values import JobRef, Verdict
+
+NOW = datetime(2026, 3, 1, 2, 59, 30, tzinfo=UTC)
+
+
+def run(*words: str) -> Result:
+    """What the command says; an error is raised, as for the one place that prints it."""
+    result = CliRunner().invoke(incidents.app, words)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result
+
+
+@pytest.fixture
+def store() -> Iterator[IncidentStore]:
+    """1: an ECC error, 02:59; 2: out of memory, an hour later; 3: hung, two hours later."""
+    hours = iter(range(100))
+    url = f"sqlite:///{os.environ['TRIAGE_HOME']}/triage.db"
+    with IncidentStore.open(url, lambda: NOW + timedelta(hours=next(hours))) as opened:
+        for diagnosis, job in (
+            (ECC, JobRef("4711", "pretrain-7b", "slurm")),
+            (OOM, None),
+            (HUNG, JobRef(name="finetune")),
+        ):
+            opened.record(diagnosis, report.to_json(diagnosis), job)
+        yield opened
+
+
+def test_the_list_is_newest_first_and_fits_80_columns(store: IncidentStore) -> None:
+    long = dataclasses.replace(
+        OOM,
+        outcome="interrupted",
+        failure_type="dataset-loading-error",
+        root_cause="A shard could not be opened by any of its readers",
+    )
+    store.record(long, report.to_json(long))
+
+    result = run("list")
+
+    assert result.stdout == (
+        "ID  RECORDED (UTC)    OUTCOME      TYPE                   CAUSE\n"
+        " 4  2026-03-01 05:59  interrupted  dataset-loading-error  A shard could not b...\n"
+        " 3  2026-03-01 04:59  hung         hang                   It waits for rank 7...\n"
+        " 2  2026-03-01 03:59  failed       out-of-memory          The batch does not fit\n"
+        " 1  2026-03-01 02:59  failed       ecc-error              double-bit ECC error\n"
+    )
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert result.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("--type ecc-error", [1]),
+        ("--outcome failed", [2, 1]),
+        ("--node gpu-016", [1]),
+        ("--since 2026-03-01T03:59:30", [3, 2]),
+        ("--since 2026-03-01T05:59:30+01:00", [3]),
+        ("--text BATCH", [2]),
+        ("--outcome failed --limit 1", [2]),
+    ],
+)
+def test_filters(store: IncidentStore, words: str, found: list[int]) -> None:
+    document = json.loads(run("list", "--format", "json", *words.split()).stdout)
+
+    assert [i["id"] for i in document["incidents"]] == found
+
+
+def test_the_list_as_json_is_one_object(store: IncidentStore) -> None:
+    store.resolve(1, Verdict("confirmed", "ada"))
+
+    document = json.loads(run("list", "--format", "json", "--node", "gpu-017").stdout)
+
+    assert document == {
+        "schema": "triage.incidents/1",
+        "incidents": [
+            {
+                "id": 1,
+                "created_at": "2026-03-01T02:59:30+00:00",
+                "title": "double-bit ECC error",
+                "outcome": "failed",
+                "failure_type": "ecc-error",
+                "category": "infrastructure",
+                "root_cause_class": "hardware-failure",
+                "status": "established",
+                "action": "restart-excluding",
+                "fingerprint": "f3c0ffee",
+                "nodes": ["gpu-017", "gpu-016"],
+                "job": "4711",
+                "gpu_hours": None,
+                "verdict": "confirmed",
+            }
+        ],
+    }
+
+
+def test_the_list_as_markdown(store: IncidentStore) -> None:
+    odd = dataclasses.replace(OOM, root_cause="a|b *c* \x1b[31m<d>")
+    store.record(odd, report.to_json(odd))
+
+    assert run("list", "--format", "markdown", "--limit", "2").stdout == (
+        "| Incident | Recorded (UTC) | Outcome | Type | Cause |\n"
+        "| --- | --- | --- | --- | --- |\n"
+        "| 4 | 2026-03-01 05:59 | failed | out-of-memory | a\\|b \\*c\\* �\\[31m\\<d\\> |\n"
+        "| 3 | 2026-03-01 04:59 | hung | hang | It waits for rank 7 on gpu-099 |\n"
+    )
+
+
+def test_nothing_of_a_log_acts_on_the_terminal(store: IncidentStore) -> None:
+    odd = dataclasses.replace(OOM, root_cause="\x1b]0;owned\x07 \u202ereversed")
+    incident = store.record(odd, report.to_json(odd), JobRef("1\x1b[2J", "n\x9b"))
+
+    shown = run("list").stdout + run("show", str(incident)).stdout.splitlines()[0]
+
+    assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(shown)
+
+
+def test_more_than_fit_are_announced(store: IncidentStore) -> None:
+    result = run("list", "--limit", "2")
+
+    assert len(result.stdout.splitlines()) == 3
+    assert result.stderr == "triage: only the newest 2 are shown; more with --limit\n"
+    assert run("list", "--limit", "3").stderr == ""
+
+
+def test_an_empty_database_says_what_to_do() -> None:
+    result = run("list")
+
+    assert result.stdout == ""
+    assert result.stderr == "triage: no incident is recorded yet; `triage diagnose PATH...` records one\n"
+    assert json.loads(run("list", "--format", "json").stdout) == {"schema": "triage.incidents/1", "incidents": []}
+
+
+def test_filters_that_fit_nothing_say_so(store: IncidentStore) -> None:
+    result = run("list", "--node", "gpu-404")
+
+    assert (result.stdout, result.stderr) == (
+        "",
+        "triage: no incident fits these filters; leave one out, or go further back with --since\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("list --type ecc", "--type 'ecc' is not known; did you mean ecc-error?"),
+        ("list --type qqqq", "--type 'qqqq' is not known; see kb/taxonomy.yaml"),
+        ("list --outcome dead", "--outcome 'dead' is not known; use failed, hung, interrupted, healthy, unknown"),
+        ("list --since soon", "--since 'soon' is no time; use 7d, 12h, 2026-01-31 or 2026-01-31T03:00+01:00"),
+        ("list --since 99999w", "--since '99999w' is no time; use 7d, 12h, 2026-01-31 or 2026-01-31T03:00+01:00"),
+        ("list --format yaml", "--format 'yaml' is not known; use text, json, markdown"),
+    ],
+)
+def test_a_slip_in_the_words_is_told(words: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        run(*words.split())
+
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("value", "when"),
+    [
+        ("30m", NOW - timedelta(minutes=30)),
+        ("12h", NOW - timedelta(hours=12)),
+        ("7d", NOW - timedelta(days=7)),
+        ("2w", NOW - timedelta(weeks=2)),
+        ("2026-01-31", datetime(2026, 1, 31, tzinfo=UTC)),
+        ("2026-01-31T04:00+01:00", datetime(2026, 1, 31, 3, tzinfo=UTC)),
+    ],
+)
+def test_since(value: str, when: datetime) -> None:
+    assert incidents.parse_since(value, NOW) == when
+
+
+def test_show_as_json_is_the_stored_object(store: IncidentStore) -> None:
+    shown = run("show", "1", "--format", "json").stdout
+
+    assert json.loads(shown) == {**report.to_json(ECC), "incident": 1}
+    assert shown.count("\n") == 1
+
+
+def test_show_as_text_and_markdown_print_the_stored_result(store: IncidentStore) -> None:
+    store.resolve(1, Verdict("corrected", "ada"))
+    result = {**report.to_json(ECC), "incident": 1}
+    heading = (
+        f"Incident 1, recorded 2026-03-01 02:59 UTC by triage {__version__}, job 4711 (pretrain-7b), corrected by ada"
+    )
+
+    assert run("show", "1").stdout == f"{heading}\n\n{report.render_text(result, 80)}"
+    assert run("show", "1", "--format", "markdown").stdout == f"_{heading}_\n\n{report.render_markdown(result)}"
+
+
+def test_show_tells_a_later_diagnosis(store: IncidentStore) -> None:
+    store.revise(2, ECC, report.to_json(ECC))
+
+    assert run("show", "2").stdout.startswith(
+        f"Incident 2, recorded 2026-03-01 03:59 UTC by triage {__version__}, diagnosis 2\n"
+    )
+
+
+def test_an_incident_that_is_not_there(store: IncidentStore) -> None:
+    with pytest.raises(NotFoundError, match="no incident 9; see: triage incidents list"):
+        run("show", "9")
+
+
+def test_the_program_prints_one_line_and_ends_with_2(tmp_path: Path) -> None:
+    environment = {**os.environ, "TRIAGE_DATABASE_URL": "postgresql://ada:hunter22@127.0.0.1:9/x"}
+    done = subprocess.run(
+        [sys.executable, "-m", "triage", "incidents", "list"],
+        cwd=Path(__file__).parents[2],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("triage: ")
+    assert done.stderr.count("\n") == 1
+    assert "hunter22" not in done.stderr
