@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,6 @@ from triage.domain import KnownIncident
 
 FOLDER = kb.root() / "incidents"
 FILES = sorted(FOLDER.glob("*.yaml"))
-SHARED = Path(os.environ.get("TRIAGE_SHARED") or Path(__file__).resolve().parents[2].parent / "shared")
 OUTCOMES = {"confirmed", "corrected", "rejected", "none"}
 LONGEST_QUOTE = 11  # words
 
@@ -101,11 +99,11 @@ def texts(path: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def told() -> list[str]:
+def told(shared: Path) -> list[str]:
     """The texts that the incidents were taken from."""
-    sources = [*SHARED.glob("seeds/*.txt"), *SHARED.glob("histories/*.md")]
+    sources = [*shared.glob("seeds/*.txt"), *shared.glob("histories/*.md")]
     if not sources:
-        pytest.skip(f"the sources are not in {SHARED}")
+        pytest.skip(f"the sources are not in {shared}")
     return [text for path in sources for text in texts(path)]
 
 
