@@ -109,7 +109,7 @@ def test_each_xid_has_one_reading() -> None:
 
 @cache
 def _root_hits(text: str) -> tuple[tuple[str, str], ...]:
-    """(signature, line) of every root signature that fires in a text; file kinds are ignored, so this is the stricter."""
+    """(signature, line) of every root signature that fires in a text, whatever kind of file it is."""
     patterns = [(p, s) for s in SIGNATURES if s.role == "root" for p in s.patterns]
     known = PatternSet([p for p, _ in patterns])
     lines = {line.rsplit("\r", 1)[-1] for line in text.split("\n")}
@@ -146,7 +146,7 @@ def test_no_root_in_real_healthy_logs() -> None:
 
 @pytest.mark.parametrize("path", HEALTHY, ids=lambda p: p.stem)
 def test_erased_patterns_stay_narrow(path: Path) -> None:
-    """A pattern that is little but digits and hex letters makes everything hot, and nothing could be folded any more."""
+    """A pattern that is little but digits and hex letters makes every line hot, and nothing could be folded."""
     skeletons = sorted({skeleton(line).decode("utf-8", "replace") for line in path.read_bytes().split(b"\n")})
     patterns = [(s.id, p) for s in SIGNATURES for p in s.patterns]
     known = PatternSet([erase(p) for _, p in patterns])
