@@ -12,6 +12,7 @@ import pytest
 
 from triage import kb
 from triage.domain import KnownIncident
+from triage.regex import compile_pattern
 
 FOLDER = kb.root() / "incidents"
 FILES = sorted(FOLDER.glob("*.yaml"))
@@ -96,6 +97,15 @@ def texts(path: Path) -> Iterator[str]:
         yield from strings(json.loads(text))
     except json.JSONDecodeError:
         yield text
+
+
+def test_no_error_string_is_a_routine_line(incidents: tuple[KnownIncident, ...]) -> None:
+    """A string that healthy logs hold as well would make every one of them look like the incident."""
+    rules = [(rule.id, compile_pattern(rule.pattern)) for rule in kb.filter_rules()]
+    strings_of = [(i.id, string) for i in incidents for string in i.error_strings]
+    assert not [
+        (name, rule, string) for name, string in strings_of for rule, pattern in rules if pattern.search(string)
+    ]
 
 
 @pytest.fixture(scope="module")
