@@ -1,69 +1,43 @@
 """The scan: one pass over a log of any size, in bounded memory, that counts, drops and keeps lines by template.
 
-A template is a skeleton: the line without digits and lower-case hex letters.
+A template is a skeleton: the line without digits and lower-case hex letters. A block of lines is translated and split
+at once, grouped by skeleton, and only groups are looked at, so the work a line is one append.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import hashlib
+import itertools
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 
-from triage.compress import clean, guard
-from triage.domain import FilterRule, RawLine, ScannedFile, ScannedRun, Template
-from triage.regex import PatternSet, skeleton
+from triage.compress import clean
+from triage.compress.blocks import Block, Blocks
+from triage.compress.classify import Classifier, Shape
+from triage.compress.limits import ScanLimits
+from triage.compress.run import SUMMARY_COST, Run, merge, summary
+from triage.compress.tally import ALARM, HOT
+from triage.domain import FilterRule, ScannedFile, ScannedRun
+from triage.regex import skeleton
+
+__all__ = ["Boundary", "ScanLimits", "Scanner"]
 
 Boundary = Callable[[bytes, bytes | None], bool]
 
-
-@dataclass(frozen=True, slots=True)
-class ScanLimits:
-    """How much of a file is kept. Occurrences per template and run; sizes in bytes."""
-
-    hot_first: int = 2000
-    hot_last: int = 200
-    alarm_first: int = 500
-    alarm_last: int = 100
-    plain_first: int = 8
-    plain_last: int = 8
-    routine_first: int = 2
-    routine_last: int = 2
-    head_lines: int = 60
-    tail_lines: int = 300
-    line_limit: int = 1 << 20
-    line_keep: int = 64 << 10
-    budget: int = 48 << 20
-
-
-class _Tally:
-    def __init__(self, id_: int, rule: str | None, hot: bool, quota: tuple[int, int]) -> None:
-        self.id, self.rule, self.hot, self.quota = id_, rule, hot, quota[0]
-        self.count = 0
-        self.first: list[RawLine] = []
-        self.last: deque[RawLine] = deque(maxlen=quota[1])
-        self.ranks: set[int] = set()
-
-    def add(self, line: RawLine) -> None:
-        self.count += 1
-        if len(self.first) < self.quota:
-            self.first.append(line)
-        else:
-            self.last.append(line)
-        if self.rule is None and (rank := clean.rank(line.raw)) is not None:
-            self.ranks.add(rank)
-
-    def template(self) -> Template:
-        return Template(
-            self.id, self.count, tuple(self.first), tuple(self.last), self.rule, self.hot, tuple(sorted(self.ranks))
-        )
+_LONG_KEY = 2048  # a longer skeleton is remembered by its hash
+_BOUNDARY_TESTS = 8
+_FIRST_LINE_TESTS = 1000
 
 
 class Scanner:
     """Scans files against one set of filter rules and signatures.
 
-    rules: tried in order; hot: erased signature patterns (triage.regex.erase);
-    signatures: the same patterns not erased, in the same order, or empty: then every line whose skeleton an erased
-    pattern matches counts as hot. is_boundary(line, first line of the file): whether the line opens a new run.
+    rules: tried in order; hot: erased signature patterns (triage.regex.erase).
+    signatures: the signature patterns themselves. A line is then hot only if one of them matches it; an erased pattern
+    that comes from none of them, or all when there are none, makes every line hot whose skeleton it matches.
+    is_boundary(line, first line of the file): whether the line opens a new run; asked of hot lines, of the first
+    lines of each other template that no rule takes, and of all lines of a template that ever opened a run.
     """
 
     def __init__(
@@ -74,85 +48,145 @@ class Scanner:
         limits: ScanLimits | None = None,
         signatures: Sequence[str] = (),
     ) -> None:
-        self._rules = tuple(rules)
-        self._rule_set = PatternSet([rule.pattern for rule in rules], "filter rules")
-        self._hot = PatternSet(hot, "signatures")
-        self._exact = PatternSet(signatures, "signatures") if signatures else None
-        self._is_boundary = is_boundary
         self.limits = limits or ScanLimits()
+        self._classifier = Classifier(rules, hot, signatures)
+        self._is_boundary = is_boundary
 
     def scan(self, name: str, chunks: Iterable[bytes]) -> ScannedFile:
         """One pass over the file, given as bytes cut anywhere."""
-        runs: list[ScannedRun] = []
-        run = _Run(1, "")
-        first: bytes | None = None
-        number = size = 0
-        for raw, length in self._lines(chunks):
-            number, size = number + 1, size + length
-            if self._is_boundary is not None and number > 1 and self._is_boundary(clean.plain(raw), first):
-                runs.append(run.close(number - 1, self.limits))
-                run = _Run(number, clean.text(raw))
-            first = clean.plain(raw) if first is None else first
-            run.add(RawLine(number, raw), length, self._class(raw), self.limits)
-        if number:
-            runs.append(run.close(number, self.limits))
-        return ScannedFile(name, size, number, tuple(runs))
-
-    def _class(self, raw: bytes) -> tuple[bytes, str, str | None]:
-        shape = skeleton(raw)
-        text = clean.text(raw)
-        if self._hot.match(shape.decode("utf-8", "replace")) and (self._exact is None or self._exact.match(text)):
-            return shape, "hot", None
-        level = guard.alarm(text)
-        for index in self._rule_set.match(text):
-            if level == "" or (level == "warning" and self._rules[index].drops_warnings):
-                return shape, "routine", self._rules[index].id
-        return shape, "alarm" if level else "plain", None
-
-    def _lines(self, chunks: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
-        """Each line without its end, and its length in the file."""
-        pending = b""
-        for chunk in chunks:
-            *lines, pending = (pending + chunk).split(b"\n")
-            for line in lines:
-                yield self._reduce(line), len(line) + 1
-        if pending:
-            yield self._reduce(pending), len(pending)
-
-    def _reduce(self, raw: bytes) -> bytes:
-        states = [state for state in raw.split(b"\r") if state.strip()]
-        hidden = [state for state in states[:-1] if self._class(state)[1] in ("hot", "alarm")]
-        raw = b" \xe2\x90\x8d ".join([*hidden, *states[-1:]])
-        if len(raw) > self.limits.line_limit:
-            keep = self.limits.line_keep
-            raw = raw[:keep] + b" [%d bytes cut] " % (len(raw) - 2 * keep) + raw[-keep:]
-        return raw
+        return _Scan(self._classifier, self._is_boundary, self.limits).scan(name, chunks)
 
 
-class _Run:
-    def __init__(self, first_line: int, started_by: str) -> None:
-        self.first_line, self.started_by = first_line, started_by
-        self.tallies: dict[tuple[bytes, str, str | None], _Tally] = {}
-        self.head: list[RawLine] = []
-        self.tail: deque[RawLine] = deque()
-        self.bytes_in = 0
+class _Scan:
+    """The state of one scan."""
 
-    def add(self, line: RawLine, length: int, key: tuple[bytes, str, str | None], limits: ScanLimits) -> None:
-        self.bytes_in += length
-        if key not in self.tallies:
-            kind = key[1]
-            quota = (getattr(limits, f"{kind}_first"), getattr(limits, f"{kind}_last"))
-            self.tallies[key] = _Tally(len(self.tallies), key[2], kind == "hot", quota)
-        self.tallies[key].add(line)
-        if len(self.head) < limits.head_lines:
-            self.head.append(line)
-        else:
-            self.tail.append(line)
-            if len(self.tail) > limits.tail_lines:
-                self.tail.popleft()
+    def __init__(self, classifier: Classifier, is_boundary: Boundary | None, limits: ScanLimits) -> None:
+        self._classifier, self._is_boundary, self._limits = classifier, is_boundary, limits
+        self._rule_ids = [rule.id for rule in classifier.rules]
+        self._shapes: dict[bytes, Shape] = {}
+        self._runs: list[ScannedRun] = []
+        self._kept: list[int] = []  # bytes kept of each closed run
+        self._problems: list[str] = []
+        self._first_line: bytes | None = None
+        self._run = Run(1, "", limits, self._rule_ids, 0)
+        self._number = 1  # of the next line
 
-    def close(self, last_line: int, _limits: ScanLimits) -> ScannedRun:
-        templates = tuple(tally.template() for tally in self.tallies.values())
-        return ScannedRun(
-            self.first_line, last_line, templates, (*self.head, *self.tail), self.bytes_in, self.started_by
-        )
+    def scan(self, name: str, chunks: Iterable[bytes]) -> ScannedFile:
+        size = 0
+        for block in Blocks(chunks, self._limits, self._is_loud):
+            size += block.size
+            self._block(block)
+        if self._number > 1:
+            self._close()
+        return ScannedFile(name, size, self._number - 1, tuple(self._runs), tuple(self._problems))
+
+    # ------------------------------------------------------------------------------------------ blocks
+    def _block(self, block: Block) -> None:
+        if self._first_line is None:
+            self._first_line = clean.plain(block.lines[0])
+        groups = _group(block.keys)
+        shapes = {key: self._shape(key, block.lines[places[0]]) for key, places in groups.items()}
+        opens = self._openings(block, groups, shapes)
+        if not opens:
+            self._part(block.lines, groups, shapes, block.size)
+            self._relieve()
+            return
+        sizes = block.sizes()
+        borders = [0, *opens, len(block.lines)]
+        for start, end in itertools.pairwise(borders):
+            if start:
+                self._close()
+                started_by = clean.text(block.lines[start])
+                self._run = Run(self._number, started_by, self._limits, self._rule_ids, self._run.next_id)
+            self._part(block.lines[start:end], _group(block.keys[start:end]), shapes, sum(sizes[start:end]))
+            self._relieve()
+
+    def _part(self, lines: list[bytes], groups: dict[bytes, list[int]], shapes: dict[bytes, Shape], size: int) -> None:
+        """Lines of one run."""
+        base, run, split = self._number, self._run, self._classifier.split
+        for key, places in groups.items():
+            shape = shapes[key]
+            mine = itemgetter(*places)(lines) if len(places) > 1 else (lines[places[0]],)
+            for kind, chosen in split(shape, mine):
+                if chosen is None:
+                    run.add(shape, kind, base, places, mine)
+                else:
+                    run.add(shape, kind, base, [places[at] for at in chosen], [mine[at] for at in chosen])
+        run.edge(base, lines, size)
+        self._number += len(lines)
+
+    def _openings(self, block: Block, groups: dict[bytes, list[int]], shapes: dict[bytes, Shape]) -> list[int]:
+        """The places in the block where a run begins, ascending."""
+        if self._is_boundary is None:
+            return []
+        found: list[int] = []
+        for key, places in groups.items():
+            shape = shapes[key]
+            if shape.main.rule >= 0 and not shape.opens_runs:
+                continue
+            for at in places:
+                if shape.boundary_tests <= 0 and shape.main is not HOT and not shape.opens_runs:
+                    break
+                shape.boundary_tests -= 1
+                if self._number + at > 1 and self._is_boundary(clean.plain(block.lines[at]), self._first_line):
+                    shape.opens_runs = True
+                    found.append(at)
+        return sorted(found)
+
+    # ------------------------------------------------------------------------------------------ shapes
+    def _shape(self, key: bytes, line: bytes) -> Shape:
+        shape = self._shapes.get(key)
+        if shape is None:
+            short = key if len(key) <= _LONG_KEY else hashlib.blake2b(key, digest_size=24).digest()
+            shape = self._shapes.get(short)
+            if shape is None:
+                shape = self._shapes[short] = self._classifier.shape(line, key)
+                shape.boundary_tests = _BOUNDARY_TESTS if self._number > 1 else _FIRST_LINE_TESTS
+        return shape
+
+    def _is_loud(self, state: bytes) -> bool:
+        """Whether a state that a carriage return overwrote must be kept."""
+        if len(self._shapes) > 2 * self._limits.max_templates:
+            self._forget()
+        return self._classifier.kind(self._shape(skeleton(state), state), state) in (HOT, ALARM)
+
+    def _forget(self) -> None:
+        """Forgets skeletons that have no lines in this run; seen again, they are classified again."""
+        self._shapes = {key: shape for key, shape in self._shapes.items() if shape.tallies or shape.opens_runs}
+
+    # ------------------------------------------------------------------------------------------ bounds
+    def _relieve(self) -> None:
+        """Keeps to the budget: earlier runs give way first."""
+        if self._run.kept + sum(self._kept) > self._limits.budget:
+            for at in range(len(self._runs)):
+                self._summarise(at)
+        if self._run.kept + sum(self._kept) > self._limits.budget or self._run.crowded():
+            self._run.relieve(self._limits.budget - sum(self._kept))
+        if len(self._shapes) > self._limits.max_templates:
+            self._forget()
+
+    def _close(self) -> None:
+        self._problems += self._run.problems()
+        self._runs.append(self._run.close())
+        self._kept.append(self._run.kept)
+        surplus = len(self._runs) - self._limits.max_runs
+        if surplus > 0:
+            self._summarise(surplus)
+        if surplus > self._limits.max_runs:
+            self._runs[1:surplus] = [merge(self._runs[1:surplus])]
+            self._kept[1:surplus] = [SUMMARY_COST]
+
+    def _summarise(self, at: int) -> None:
+        if self._kept[at] > SUMMARY_COST:
+            self._runs[at], self._kept[at] = summary(self._runs[at]), SUMMARY_COST
+            self._problems.append(
+                f"lines {self._runs[at].first_line}-{self._runs[at].last_line}: an earlier run, only its end was kept"
+            )
+
+
+def _group(keys: Sequence[bytes]) -> dict[bytes, list[int]]:
+    """Where each skeleton stands."""
+    groups: defaultdict[bytes, list[int]] = defaultdict(list)
+    for at, key in enumerate(keys):
+        groups[key].append(at)
+    return groups

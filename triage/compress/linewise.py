@@ -1,0 +1,156 @@
+"""Patterns that never leave their line, so that one call can test a thousand lines joined by newlines.
+
+A rule's `^` also stands right after the label that a launcher put in front of the line (rank, worker, time stamp):
+`^step \\d+` takes `12: step 4` and `[default3]:step 4` too.
+"""
+
+from __future__ import annotations
+
+import re
+import re._constants as sre  # type: ignore[import-not-found]
+import re._parser as sre_parser  # type: ignore[import-not-found]
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import re2
+
+from triage.errors import KnowledgeError
+
+_LABEL = (
+    r"(?:\d{1,6}:(?: |$)|\[(?:rank|default|trainer|worker)?\d{1,6}\]: ?|\[\d{1,4},\d{1,6}\]<std(?:out|err)>: ?"
+    r"|\((?:[\w.:-]{1,60} )?pid=\d{1,9}(?:, [^()\n]{0,80})?\) ?"
+    r"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d) )"
+)
+AFTER_LABELS = rf"(?:^{_LABEL}{{0,3}})"
+_NOTHING = r"[^\x00-\x{10FFFF}]"
+_MEMORY = 32 << 20
+
+# RE2's classes, the newline left out.
+_CATEGORY = {
+    sre.CATEGORY_DIGIT: r"0-9",
+    sre.CATEGORY_NOT_DIGIT: r"\x00-\t\x0b-/:-\x{10FFFF}",
+    sre.CATEGORY_SPACE: r"\t\f\r ",
+    sre.CATEGORY_NOT_SPACE: r"\x00-\x08\x0b\x0e-\x1f!-\x{10FFFF}",
+    sre.CATEGORY_WORD: r"0-9A-Za-z_",
+    sre.CATEGORY_NOT_WORD: r"\x00-\t\x0b-/:-@\[-\^`{-\x{10FFFF}",
+}
+_AT = {
+    sre.AT_BOUNDARY: r"\b",
+    sre.AT_NON_BOUNDARY: r"\B",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    start: str
+    end: str
+
+
+def confine(pattern: str, start: str = "^", end: str = "$") -> str:
+    """The pattern, for use under (?m), with every way to match a newline taken out; start and end stand for ^ and $.
+
+    Errors: KnowledgeError for syntax outside what Python's `re` and RE2 share.
+    """
+    if "[[:" in pattern:
+        raise KnowledgeError(f"pattern {pattern!r} uses a POSIX class", r"write \d, \w, \s or a range")
+    try:
+        tree = sre_parser.parse(pattern)
+    except re.error as error:
+        raise KnowledgeError(f"pattern {pattern!r} cannot be read: {error}") from None
+    body = _sequence(tree, _Ends(start, end))
+    return f"(?i:{body})" if tree.state.flags & sre.SRE_FLAG_IGNORECASE else f"(?:{body})"
+
+
+class Confined:
+    """Any of some patterns, over one line or over many joined by newlines."""
+
+    def __init__(self, patterns: Sequence[str], start: str = "^", end: str = "$") -> None:
+        self._any = "|".join(confine(pattern, start, end) for pattern in patterns)
+        self._search = _compile(f"(?m){self._any}")
+        self._all: Any = None
+
+    def found(self, text: str | bytes) -> bool:
+        """Whether a line of the text matches."""
+        return self._search.search(text) is not None
+
+    def cut(self, text: str) -> str:
+        """The text with a blank for each match."""
+        return str(self._search.sub(" ", text))
+
+    def takes_all(self, text: bytes) -> bool:
+        """Whether every line of the text matches; the text must end in a newline."""
+        if self._all is None:
+            # An unanchored pattern must not be tried at every place by hand: RE2's automaton does it in one pass.
+            self._all = _compile(f"(?m)(?:.*(?:{self._any}).*\n)+")
+        return self._all.fullmatch(text) is not None
+
+
+def _compile(pattern: str) -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    options.never_capture = True  # captures would turn RE2's fast automaton off
+    options.max_mem = _MEMORY
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        raise KnowledgeError(f"pattern {pattern!r} does not compile: {error}") from None
+
+
+def _sequence(nodes: Iterable[Any], ends: _Ends) -> str:
+    return "".join(_node(op, value, ends) for op, value in nodes)
+
+
+def _node(op: Any, value: Any, ends: _Ends) -> str:
+    if op is sre.LITERAL:
+        return _NOTHING if value == 10 else re2.escape(chr(value))
+    if op is sre.NOT_LITERAL:
+        return f"[^\\n{_in_class(value)}]"
+    if op is sre.ANY:
+        return "."
+    if op is sre.IN:
+        return _class(value)
+    if op in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
+        low, high, body = value
+        return f"(?:{_sequence(body, ends)})" + _count(low, high)
+    if op is sre.SUBPATTERN:
+        _group, add, remove, body = value
+        flags = ("i" if add & sre.SRE_FLAG_IGNORECASE else "") + ("-i" if remove & sre.SRE_FLAG_IGNORECASE else "")
+        return f"(?{flags}:{_sequence(body, ends)})"
+    if op is sre.BRANCH:
+        return "(?:" + "|".join(_sequence(branch, ends) for branch in value[1]) + ")"
+    if op is sre.AT:
+        if value in (sre.AT_END, sre.AT_END_STRING):
+            return ends.end
+        return _AT.get(value, ends.start)
+    raise KnowledgeError(f"pattern part {op} cannot be used", "RE2 syntax, no look-around or back references")
+
+
+def _count(low: int, high: Any) -> str:
+    if high is sre.MAXREPEAT:
+        return {0: "*", 1: "+"}.get(low, f"{{{low},}}")
+    return "?" if (low, high) == (0, 1) else f"{{{low},{high}}}"
+
+
+def _class(items: list[Any]) -> str:
+    negated = items[0][0] is sre.NEGATE
+    text = "".join(_class_item(op, value, negated) for op, value in items if op is not sre.NEGATE)
+    if negated:
+        return f"[^\\n{text}]"
+    return f"[{text}]" if text else _NOTHING
+
+
+def _class_item(op: Any, value: Any, negated: bool) -> str:
+    if op is sre.LITERAL:
+        return "" if value == 10 else _in_class(value)
+    if op is sre.RANGE:
+        low, high = value
+        if negated or not low <= 10 <= high:
+            return f"{_in_class(low)}-{_in_class(high)}"
+        below = f"{_in_class(low)}-\\t" if low < 10 else ""
+        return below + (f"\\x0b-{_in_class(high)}" if high > 10 else "")
+    return _CATEGORY[value]
+
+
+def _in_class(code: int) -> str:
+    return f"\\x{{{code:x}}}" if code < 128 and not chr(code).isalnum() else chr(code)

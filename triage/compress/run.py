@@ -1,0 +1,205 @@
+"""The run being scanned: its templates, its head and tail; and what gives way when the budget is short."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from triage.compress.classify import Shape
+from triage.compress.limits import ScanLimits
+from triage.compress.tally import LINE_COST, TEMPLATE_COST, Kind, Tally
+from triage.domain import RawLine, ScannedRun, Template
+
+SUMMARY_LINES = 10
+SUMMARY_COST = SUMMARY_LINES * 2 * LINE_COST
+RELIEF = 0.7  # a relief frees at least this much more, so that reliefs stay rare
+_KEEP_APART = 200  # templates of a kind that are never summed up, at either end
+
+# What gives way, in this order: quotas of a kind, then its templates in the middle of the run.
+_STEPS: tuple[tuple[str, tuple[int, int] | None], ...] = (
+    ("routine", (1, 1)),
+    ("routine", None),
+    ("plain", (4, 4)),
+    ("plain", (1, 2)),
+    ("plain", None),
+    ("alarm", (100, 50)),
+    ("alarm", (10, 10)),
+    ("hot", (500, 200)),
+    ("alarm", None),
+    ("hot", (100, 50)),
+    ("hot", (10, 10)),
+    ("hot", None),
+)
+
+
+class Run:
+    """One run. rule_ids: the filter rules by index; next_id: the id of the next template of the file."""
+
+    def __init__(
+        self, first_line: int, started_by: str, limits: ScanLimits, rule_ids: Sequence[str], next_id: int
+    ) -> None:
+        self.first_line, self.started_by = first_line, started_by
+        self.last_line = first_line - 1
+        self.bytes_in = 0
+        self.next_id = next_id
+        self.kept = 0  # about how many bytes are kept
+        self._rule_ids = rule_ids
+        self._limits = limits
+        self._quotas = {name: getattr(limits, name) for name in ("hot", "alarm", "plain", "routine")}
+        self._tallies: list[Tally] = []
+        self._shapes: list[Shape] = []
+        self._overflow: dict[Kind, Tally] = {}
+        self._head: list[RawLine] = []
+        self._head_open = True
+        self._head_room = limits.budget // 16
+        self._tail: deque[tuple[int, Sequence[bytes], int]] = deque()
+        self._tail_lines = 0
+        self._given_up: dict[str, str] = {}
+
+    # ------------------------------------------------------------------------------------------ filling
+    def add(self, shape: Shape, kind: Kind, base: int, places: Sequence[int], lines: Sequence[bytes]) -> None:
+        """Lines of one template, in order; their numbers are base + place."""
+        tally = shape.tallies.get(kind)
+        if tally is None:
+            tally = self._new(kind)
+            if not shape.tallies:
+                self._shapes.append(shape)
+            shape.tallies[kind] = tally
+        self.kept += tally.add(base, places, lines)
+        if shape.labels and kind.rule < 0:
+            tally.add_labels(lines, shape.labels, shape.clean)
+
+    def _new(self, kind: Kind) -> Tally:
+        tally = Tally(self.next_id, kind, self._quotas[kind.name])
+        self.next_id += 1
+        self._tallies.append(tally)
+        self.kept += TEMPLATE_COST
+        return tally
+
+    def edge(self, first_number: int, lines: Sequence[bytes], size: int) -> None:
+        """The run goes on with these lines."""
+        self.bytes_in += size
+        self.last_line = first_number + len(lines) - 1
+        at = 0
+        while self._head_open and at < len(lines):
+            cost = len(lines[at]) + LINE_COST
+            if self._head and (len(self._head) >= self._limits.head_lines or cost > self._head_room):
+                self._head_open = False
+                break
+            self._head.append(RawLine(first_number + at, lines[at]))
+            self._head_room -= cost
+            self.kept += cost
+            at += 1
+        if at < len(lines):
+            self._extend_tail(first_number + at, lines[at:] if at else lines)
+
+    def _extend_tail(self, first_number: int, lines: Sequence[bytes]) -> None:
+        """Holds the last pieces that make up the tail; which lines exactly is settled on closing."""
+        start = max(0, len(lines) - self._limits.tail_lines)
+        piece = lines[start:]
+        cost = sum(map(len, piece)) + len(piece) * LINE_COST
+        self._tail.append((first_number + start, piece, cost))
+        self._tail_lines += len(piece)
+        self.kept += cost
+        while self._tail_lines - len(self._tail[0][1]) >= self._limits.tail_lines:
+            _, dropped, cost = self._tail.popleft()
+            self._tail_lines -= len(dropped)
+            self.kept -= cost
+
+    def _tail_of_run(self) -> list[RawLine]:
+        found: list[RawLine] = []
+        room = self._limits.budget // 4
+        for first_number, piece, _ in reversed(self._tail):
+            for at in range(len(piece) - 1, -1, -1):
+                room -= len(piece[at]) + LINE_COST
+                if len(found) == self._limits.tail_lines or (found and room < 0):
+                    return found[::-1]
+                found.append(RawLine(first_number + at, piece[at]))
+        return found[::-1]
+
+    # ------------------------------------------------------------------------------------------ closing
+    def close(self) -> ScannedRun:
+        for shape in self._shapes:
+            shape.tallies.clear()
+        templates = tuple(self._template(tally) for tally in sorted(self._all(), key=lambda tally: tally.id))
+        edges = (*self._head, *self._tail_of_run())
+        return ScannedRun(self.first_line, self.last_line, templates, edges, self.bytes_in, self.started_by)
+
+    def _template(self, tally: Tally) -> Template:
+        return tally.template(self._rule_ids[tally.kind.rule] if tally.kind.rule >= 0 else None)
+
+    def _all(self) -> Iterator[Tally]:
+        yield from self._tallies
+        yield from self._overflow.values()
+
+    def problems(self) -> list[str]:
+        """What was given up, in words."""
+        if not self._given_up:
+            return []
+        size = self._limits.budget / 2**20
+        return [
+            f"lines {self.first_line}-{self.last_line}: to keep within {size:.1f} MiB, "
+            + "; ".join(self._given_up.values())
+        ]
+
+    # ------------------------------------------------------------------------------------------ relief
+    def crowded(self) -> bool:
+        return len(self._tallies) > self._limits.max_templates
+
+    def relieve(self, room: int) -> None:
+        """Gives up lines until what is kept takes no more than a part of `room` bytes, and templates are few enough."""
+        for name, quota in _STEPS:
+            self.kept = self._cost()
+            if self.kept <= room * RELIEF and len(self._tallies) <= self._limits.max_templates * RELIEF:
+                return
+            if quota is None:
+                self._sum_up(name)
+            elif self.kept > room * RELIEF:
+                self._limit(name, quota)
+        self.kept = self._cost()
+
+    def _cost(self) -> int:
+        head = sum(len(line.raw) + LINE_COST for line in self._head)
+        return head + sum(cost for *_, cost in self._tail) + sum(tally.cost() for tally in self._all())
+
+    def _limit(self, name: str, quota: tuple[int, int]) -> None:
+        self._quotas[name] = (min(self._quotas[name][0], quota[0]), min(self._quotas[name][1], quota[1]))
+        cut = [tally.limit(quota) for tally in self._tallies if tally.kind.name == name]
+        if any(cut):
+            self._given_up[name] = f"at most {quota[0]} + {quota[1]} lines of each {name} template were kept"
+
+    def _sum_up(self, name: str) -> None:
+        """Of this kind, the templates in the middle of the run are only counted from here on."""
+        places = [at for at, tally in enumerate(self._tallies) if tally.kind.name == name]
+        middle = set(places[_KEEP_APART : -max(_KEEP_APART, len(places) // 4)])
+        if not middle:
+            return
+        for at in middle:
+            tally = self._tallies[at]
+            if tally.kind not in self._overflow:
+                self._overflow[tally.kind] = Tally(self.next_id, tally.kind, (0, 0))
+                self.next_id += 1
+            self._overflow[tally.kind].absorb(tally)
+        self._tallies = [tally for at, tally in enumerate(self._tallies) if at not in middle]
+        kept = set(map(id, self._tallies))
+        for shape in self._shapes:
+            shape.tallies = {kind: tally for kind, tally in shape.tallies.items() if id(tally) in kept}
+        self._shapes = [shape for shape in self._shapes if shape.tallies]
+        if name != "routine":
+            lines = sum(tally.count for kind, tally in self._overflow.items() if kind.name == name)
+            self._given_up[name + " summed up"] = f"{lines} {name} lines of rare wordings were only counted"
+
+
+def summary(run: ScannedRun) -> ScannedRun:
+    """The run with its lines but the last few left out, its counts summed up."""
+    count = sum(template.count for template in run.templates)
+    first = run.templates[0].id
+    return replace(run, templates=(Template(first, count, (), (), None, False),), edges=run.edges[-SUMMARY_LINES:])
+
+
+def merge(runs: Sequence[ScannedRun]) -> ScannedRun:
+    """Several runs, one after the other, as one summary."""
+    templates = tuple(template for run in runs for template in run.templates)
+    whole = replace(runs[-1], first_line=runs[0].first_line, templates=templates, started_by=runs[0].started_by)
+    return summary(replace(whole, bytes_in=sum(run.bytes_in for run in runs)))
