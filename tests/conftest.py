@@ -22,7 +22,7 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 
 
 @pytest.fixture(autouse=True)
-def _no_network(socket_enabled: None) -> Iterator[None]:  # noqa: ARG001 - pytest-socket patches, we narrow
+def _no_network(socket_enabled: None) -> Iterator[None]:
     import pytest_socket
 
     pytest_socket.socket_allow_hosts(["127.0.0.1", "localhost", "::1"], allow_unix_socket=True)

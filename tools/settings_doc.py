@@ -10,7 +10,10 @@ TARGET = Path(__file__).resolve().parents[1] / "docs" / "settings.md"
 
 
 def page() -> str:
-    rows = [f"| `TRIAGE_{s.name.upper()}` | `{s.name}` | {s.help} | {f'`{s.default}`' if s.default else ''} |" for s in SETTINGS]
+    rows = [
+        f"| `TRIAGE_{s.name.upper()}` | `{s.name}` | {s.help} | {f'`{s.default}`' if s.default else ''} |"
+        for s in SETTINGS
+    ]
     return "\n".join(
         [
             "# Settings",

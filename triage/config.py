@@ -82,7 +82,9 @@ def _sources(flags: Mapping[str, str | None], cwd: Path) -> list[tuple[str, dict
     import platformdirs
 
     user = Path(platformdirs.user_config_dir("triage")) / "triage.toml"
-    env = {s.name: os.environ[f"TRIAGE_{s.name.upper()}"] for s in SETTINGS if os.environ.get(f"TRIAGE_{s.name.upper()}")}
+    env = {
+        s.name: os.environ[f"TRIAGE_{s.name.upper()}"] for s in SETTINGS if os.environ.get(f"TRIAGE_{s.name.upper()}")
+    }
     return [
         (str(user), _read_toml(user)),
         (str(cwd / "triage.toml"), _read_toml(cwd / "triage.toml")),

@@ -16,7 +16,9 @@ Role = Literal["root", "cascade", "context", "benign"]
 Status = Literal["established", "supported", "hypothesis", "unknown"]
 Stage = Literal["launch", "init", "train", "eval", "checkpoint", "teardown", "unknown"]
 Risk = Literal["read-only", "reversible", "destructive"]
-FileKind = Literal["job", "slurm", "kernel", "sacct", "kubernetes", "fabric", "stacks", "flight-recorder", "binary", "empty"]
+FileKind = Literal[
+    "job", "slurm", "kernel", "sacct", "kubernetes", "fabric", "stacks", "flight-recorder", "binary", "empty"
+]
 
 
 # ------------------------------------------------------------------------------------------------ lines

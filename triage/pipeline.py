@@ -40,7 +40,12 @@ def read(paths: Sequence[str], parts: Parts) -> JobLog:
     inputs, missing = sources.discover(paths)
     if not inputs:
         raise InputError("; ".join(missing) or "nothing to read", "give log files, folders, or - for stdin")
-    scanner = engine.Scanner(parts.filters, parts.knowledge.matcher.hot_patterns(), runs.boundary(), engine.ScanLimits(budget=max(MIN_BUDGET, KEPT_BYTES // len(inputs))))
+    scanner = engine.Scanner(
+        parts.filters,
+        parts.knowledge.matcher.hot_patterns(),
+        runs.boundary(),
+        engine.ScanLimits(budget=max(MIN_BUDGET, KEPT_BYTES // len(inputs))),
+    )
     files: list[LogFile] = []
     for i, item in enumerate(inputs, 1):
         parts.tell(f"reading {item.name} ({i}/{len(inputs)})")

@@ -32,7 +32,9 @@ def compile_pattern(pattern: str, where: str = "") -> Any:
     try:
         return re2.compile(pattern, options)
     except re2.error as error:
-        raise KnowledgeError(f"{where}: pattern {pattern!r} does not compile: {_text(error)}", "RE2 syntax, no look-around") from None
+        raise KnowledgeError(
+            f"{where}: pattern {pattern!r} does not compile: {_text(error)}", "RE2 syntax, no look-around"
+        ) from None
 
 
 def _text(error: Exception) -> str:
@@ -78,7 +80,9 @@ def erase(pattern: str) -> str:
 
 
 def _flags(flags: int) -> str:
-    letters = "".join(letter for letter, bit in (("i", sre.SRE_FLAG_IGNORECASE), ("s", sre.SRE_FLAG_DOTALL)) if flags & bit)
+    letters = "".join(
+        letter for letter, bit in (("i", sre.SRE_FLAG_IGNORECASE), ("s", sre.SRE_FLAG_DOTALL)) if flags & bit
+    )
     return f"(?{letters})" if letters else ""
 
 
@@ -86,7 +90,7 @@ def _sequence(nodes: Iterable[Any], folded: bool) -> str:
     return "".join(_node(op, value, folded) for op, value in nodes)
 
 
-def _node(op: Any, value: Any, folded: bool) -> str:  # noqa: PLR0912 - one branch a node kind
+def _node(op: Any, value: Any, folded: bool) -> str:
     if op is sre.LITERAL:
         return _literal(chr(value), folded)
     if op is sre.NOT_LITERAL:
@@ -96,7 +100,7 @@ def _node(op: Any, value: Any, folded: bool) -> str:  # noqa: PLR0912 - one bran
     if op is sre.IN:
         return f"(?:{_class(value)}?)" if _class_touches_erased(value) else _class(value)
     if op in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
-        return _repeat(*value, folded)
+        return _repeat(value[0], value[1], value[2], folded)
     if op is sre.SUBPATTERN:
         _group, add, _remove, body = value
         inner = folded or bool(add & sre.SRE_FLAG_IGNORECASE)

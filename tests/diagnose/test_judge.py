@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.helpers import job, log_file
 
+from tests.helpers import job, log_file
 from triage import kb
 from triage.diagnose.judge import Knowledge, judge
 from triage.domain import Diagnosis, JobLog, LogFile, LogLine
@@ -21,7 +21,9 @@ def knowledge() -> Knowledge:
 
 
 def steps(first: int, last: int) -> str:
-    return "\n".join(f"iteration {i}/ 1000 | lm loss: 2.{i} | elapsed time per iteration (ms): 500.1" for i in range(first, last))
+    return "\n".join(
+        f"iteration {i}/ 1000 | lm loss: 2.{i} | elapsed time per iteration (ms): 500.1" for i in range(first, last)
+    )
 
 
 OOM = """[rank3]: Traceback (most recent call last):
@@ -64,7 +66,7 @@ def test_an_error_that_work_went_on_after_is_no_failure(knowledge: Knowledge) ->
 
 def test_an_error_before_a_cancel_is_the_cause_one_after_it_is_not(knowledge: Knowledge) -> None:
     cancel = "slurmstepd: error: *** JOB 77 ON n1 CANCELLED AT 2026-01-01T12:00:00 ***"
-    error = 'Traceback (most recent call last):\n  File "t.py", line 1, in f\n    x\nKeyError: \'text\''
+    error = "Traceback (most recent call last):\n  File \"t.py\", line 1, in f\n    x\nKeyError: 'text'"
     before = judge(job(f"{steps(1, 20)}\n{error}\nwaiting\nwaiting\nwaiting\nwaiting\n{cancel}"), knowledge)
     after = judge(job(f"{steps(1, 20)}\n{cancel}\n{error.replace('KeyError: ', 'RuntimeError: ')}"), knowledge)
     assert (before.failure_type, before.outcome) == ("key-error", "failed")
@@ -75,7 +77,9 @@ def test_the_time_limit_after_a_long_silence_is_a_hang(knowledge: Knowledge) -> 
     def line(number: int, minutes: float, text: str) -> LogLine:
         return LogLine("job.log", number, text, time=T0 + timedelta(minutes=minutes), hot=True)
 
-    work = [line(i, i, f"iteration {i}/ 900 | lm loss: 2.5 | elapsed time per iteration (ms): 60000") for i in range(1, 9)]
+    work = [
+        line(i, i, f"iteration {i}/ 900 | lm loss: 2.5 | elapsed time per iteration (ms): 60000") for i in range(1, 9)
+    ]
     limit = "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-01-02T12:00:00 DUE TO TIME LIMIT ***"
 
     def outcome(after: float) -> str:
@@ -92,8 +96,19 @@ def test_the_same_error_on_all_ranks_suspects_no_rank(knowledge: Knowledge) -> N
 
 
 def test_a_kernel_line_on_one_node_explains_the_cuda_error_of_the_job_log(knowledge: Knowledge) -> None:
-    dmesg = log_file("[1.0] NVRM: Xid (PCI:0000:4a:00): 79, pid=21011, name=python3, GPU has fallen off the bus.", "gpu-042.dmesg", "kernel", node="gpu-042")
-    d = judge(job(log_file(f"{steps(1, 9)}\n[rank11]: RuntimeError: CUDA error: unspecified launch failure\n{WATCHDOG}"), dmesg), knowledge)
+    dmesg = log_file(
+        "[1.0] NVRM: Xid (PCI:0000:4a:00): 79, pid=21011, name=python3, GPU has fallen off the bus.",
+        "gpu-042.dmesg",
+        "kernel",
+        node="gpu-042",
+    )
+    d = judge(
+        job(
+            log_file(f"{steps(1, 9)}\n[rank11]: RuntimeError: CUDA error: unspecified launch failure\n{WATCHDOG}"),
+            dmesg,
+        ),
+        knowledge,
+    )
     assert (d.failure_type, d.suspects.nodes, d.action) == ("gpu-lost", ("gpu-042",), "restart-excluding")
     assert d.evidence[0].file == "gpu-042.dmesg"
     assert any("gpu-042" in (r.command or "") for r in d.remediation)

@@ -6,8 +6,8 @@ import re
 import runpy
 
 import pytest
-from tests.conftest import REPO
 
+from tests.conftest import REPO
 from triage.cli.main import COMMANDS
 
 PAGES = sorted([*REPO.glob("*.md"), *REPO.glob("docs/*.md"), *REPO.glob("benchmarks/*.md")])

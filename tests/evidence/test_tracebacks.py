@@ -21,7 +21,10 @@ done
 def test_one_traceback_names_its_exception_and_frames() -> None:
     (found,) = find_tracebacks(lines(PLAIN))
     assert (found.exception, found.message, found.end.number) == ("KeyError", "'text'", 7)
-    assert [(f.file, f.line, f.function) for f in found.frames] == [("/w/train.py", 10, "<module>"), ("/w/train.py", 4, "main")]
+    assert [(f.file, f.line, f.function) for f in found.frames] == [
+        ("/w/train.py", 10, "<module>"),
+        ("/w/train.py", 4, "main"),
+    ]
 
 
 def test_interleaved_ranks_are_told_apart_by_their_tags() -> None:
@@ -63,7 +66,7 @@ requests.exceptions.ConnectionError: gave up
 
 
 def test_srun_labels_and_mpirun_tags_are_streams() -> None:
-    assert prefix.split("17:   File \"a.py\", line 1") == ("17:", '  File "a.py", line 1')
+    assert prefix.split('17:   File "a.py", line 1') == ("17:", '  File "a.py", line 1')
     assert prefix.split("[1,5]<stderr>:ValueError: x") == ("[1,5]<stderr>:", "ValueError: x")
     assert prefix.split("(Worker pid=12, ip=10.0.0.1) ValueError: x")[1] == "ValueError: x"
     assert prefix.split("2024-01-01 10:00:00,123 - ERROR boom") == ("", "- ERROR boom")

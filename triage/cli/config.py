@@ -8,7 +8,12 @@ import typer
 
 from triage.cli import output
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="The settings in force and where each came from.")
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="The settings in force and where each came from.",
+)
 
 
 @app.command()
@@ -21,7 +26,14 @@ def show(format: str = typer.Option(None, "--format", help="text or json.", show
     rows = []
     for setting in config.SETTINGS:
         value = str(getattr(settings, setting.name))
-        rows.append({"name": setting.name, "value": _hidden(value) if setting.secret else value, "source": settings.origin[setting.name], "help": setting.help})
+        rows.append(
+            {
+                "name": setting.name,
+                "value": _hidden(value) if setting.secret else value,
+                "source": settings.origin[setting.name],
+                "help": setting.help,
+            }
+        )
     if chosen == "json":
         output.write(json.dumps(rows))
         return
@@ -46,7 +58,11 @@ def check() -> int:
 
     settings = wiring.settings()
     failed = False
-    for name, step in (("database", lambda: wiring.store(settings)), ("index", lambda: wiring.retriever(settings)), ("knowledge", wiring.knowledge)):
+    for name, step in (
+        ("database", lambda: wiring.store(settings)),
+        ("index", lambda: wiring.retriever(settings)),
+        ("knowledge", wiring.knowledge),
+    ):
         try:
             step()
             output.write(f"{name:<10} ok")

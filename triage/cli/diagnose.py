@@ -14,7 +14,9 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 @app.command()
 def diagnose(
-    paths: list[str] = typer.Argument(None, metavar="PATH...", help="Log files, folders of per-rank files, or - for stdin; .gz .zst .xz .bz2 too."),
+    paths: list[str] = typer.Argument(
+        None, metavar="PATH...", help="Log files, folders of per-rank files, or - for stdin; .gz .zst .xz .bz2 too."
+    ),
     format: str = typer.Option(None, "--format", help="text, json or markdown.", show_default="text"),  # noqa: A002
     no_record: bool = typer.Option(False, "--no-record", help="Do not write to the incident database."),
     llm: str = typer.Option(None, "--llm", metavar="MODEL|off", help="The model to ask; off: rules only."),

@@ -7,16 +7,18 @@ import os
 import sys
 from typing import Any
 
-import click
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from triage import __version__
 
 # command -> (module, what it does); the help page is printed from here, without importing any of them.
 COMMANDS = {
     "diagnose": ("triage.cli.diagnose", "Name the root cause of a failed job from its logs, citing lines."),
-    "compress": ("triage.cli.compress", "Print the log without its routine lines, with an account of what was left out."),
+    "compress": (
+        "triage.cli.compress",
+        "Print the log without its routine lines, with an account of what was left out.",
+    ),
     "incidents": ("triage.cli.incidents", "The incident database: list, show."),
     "kb": ("triage.cli.kb", "The knowledge base: list, show, search, import, add, check."),
     "config": ("triage.cli.config", "The settings in force and where each came from."),
@@ -24,17 +26,17 @@ COMMANDS = {
 
 
 class _Lazy(TyperGroup):
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
         module, short = COMMANDS[cmd_name]
         if not _runs(cmd_name):
-            return click.Command(cmd_name, help=short, short_help=short)
+            return TyperCommand(cmd_name, help=short, short_help=short)
         loaded: Any = importlib.import_module(module)
-        command: click.Command = typer.main.get_command(loaded.app)
+        command = typer.main.get_command(loaded.app)
         command.name, command.short_help = cmd_name, short
         return command
 
@@ -43,7 +45,12 @@ def _runs(name: str) -> bool:
     return name in sys.argv[1:]
 
 
-app = typer.Typer(cls=_Lazy, no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+# What typer raises for unknown commands, options and values.
+_BAD_USAGE = typer.BadParameter.__mro__[2]
+
+app = typer.Typer(
+    cls=_Lazy, no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+)
 
 
 def _version(value: bool) -> None:
@@ -54,7 +61,9 @@ def _version(value: bool) -> None:
 
 @app.callback()
 def root(
-    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version and exit."),  # noqa: ARG001
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
+    ),
 ) -> None:
     """Incident triage for training and HPC jobs: evidence first, every claim cites a line."""
 
@@ -68,15 +77,12 @@ def main() -> None:
         sys.stdout.flush()
     except TriageError as error:
         _fail(str(error), error.exit_code)
-    except click.exceptions.Abort:
-        _fail("interrupted", 130)
-    except click.exceptions.Exit as error:
+    except typer.Exit as error:
         sys.exit(error.exit_code)
-    except click.ClickException as error:
-        error.show(sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
+    except (typer.Abort, KeyboardInterrupt):
         _fail("interrupted", 130)
+    except _BAD_USAGE as error:
+        _fail(f"{error.format_message()} (see triage --help)", 2)
     except BrokenPipeError:
         # The reader closed the pipe: not an error. Point stdout elsewhere so that the interpreter's own flush is silent.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -68,4 +68,3 @@ def retriever(chosen: Settings) -> Any:
 def no_model(chosen: Settings) -> str:
     """A note for `missing` when a model is set that this version does not ask."""
     return "" if chosen.llm == "off" else f"the model {chosen.llm} was not asked: this version diagnoses by rules only"
-

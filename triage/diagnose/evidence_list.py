@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.facts import Facts, node_of, rank_of
 from triage.diagnose.suspects import first_of_each_rank
-from triage.diagnose.wording import excerpt
 from triage.domain import Evidence, Role
 from triage.evidence.match import Finding
 from triage.regex import compile_pattern
+from triage.text import excerpt
 
 MAX_ROOT = 6  # lines of the cause itself, one a rank
 MAX_CASCADE = 8
 MAX_CONTEXT = 6
 
 
-def cite(facts: Facts, root: Candidate | None, cascade: Sequence[Candidate], context: Sequence[Finding]) -> list[Evidence]:
+def cite(
+    facts: Facts, root: Candidate | None, cascade: Sequence[Candidate], context: Sequence[Finding]
+) -> list[Evidence]:
     """Evidence in order; ids are E1, E2, ..."""
     files = {f.name: f for f in facts.log.files}
     cited: list[Evidence] = []
@@ -58,10 +59,6 @@ def cite(facts: Facts, root: Candidate | None, cascade: Sequence[Candidate], con
     return cited
 
 
-def renumber(evidence: Sequence[Evidence]) -> list[Evidence]:
-    return [replace(e, id=f"E{i}") for i, e in enumerate(evidence, 1)]
-
-
 def _ranks(findings: Sequence[Finding]) -> tuple[int, ...]:
     found = {r for f in findings if (r := rank_of(f)) is not None} | {r for f in findings for r in f.line.ranks}
     return tuple(sorted(found))
@@ -71,5 +68,5 @@ def _span(finding: Finding) -> tuple[int, int] | None:
     for pattern in finding.signature.patterns:
         match = compile_pattern(pattern).search(finding.line.text)
         if match:
-            return match.span()
+            return (match.start(), match.end())
     return None

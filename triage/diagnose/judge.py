@@ -14,7 +14,7 @@ from triage.diagnose.facts import Facts, gather
 from triage.diagnose.remedies import remediation
 from triage.diagnose.suspects import suspects
 from triage.domain import Advice, Cascade, Diagnosis, Evidence, Hypothesis, JobLog, Outcome, Run, Status, Suspects
-from triage.evidence.match import Matcher
+from triage.evidence.match import Finding, Matcher
 from triage.evidence.progress import progress
 from triage.taxonomy import Taxonomy
 
@@ -46,10 +46,9 @@ def judge(log: JobLog, knowledge: Knowledge) -> Diagnosis:
     facts = gather(log, knowledge.matcher)
     verdict = _decide(facts, knowledge)
     context = [f for f in facts.findings if f.signature.role == "context" and not facts.handled(f)]
-    evidence = cite(facts, verdict.root, verdict.cascade, context)
     if verdict.root is None:
-        return _without_cause(facts, verdict, evidence, knowledge)
-    return _with_cause(facts, verdict, evidence, knowledge)
+        return _without_cause(facts, verdict, context, knowledge)
+    return _with_cause(facts, verdict, cite(facts, verdict.root, verdict.cascade, context), knowledge)
 
 
 def _decide(facts: Facts, knowledge: Knowledge) -> _Verdict:
@@ -60,7 +59,14 @@ def _decide(facts: Facts, knowledge: Knowledge) -> _Verdict:
     if ranked:
         root, rivals = ranked[0], ranked[1:]
         hung = silence.hang_before(facts, root)
-        return _Verdict(root, tuple(rivals), tuple(consequences), tuple(pairs), _status(root, rivals, pairs), hung or _outcome(root, knowledge))
+        return _Verdict(
+            root,
+            tuple(rivals),
+            tuple(consequences),
+            tuple(pairs),
+            _status(root, rivals, pairs),
+            hung or _outcome(root, knowledge),
+        )
     symptoms = [c for c in rank_causes(consequences, pairs) if c.failure_type != "unknown"]
     if symptoms:
         root = symptoms[0]
@@ -140,7 +146,7 @@ def _action(root: Candidate, found: Suspects, advice: Advice) -> str:
 
 
 def _hypotheses(verdict: _Verdict, evidence: Sequence[Evidence], sentence: str) -> tuple[Hypothesis, ...]:
-    out = []
+    out: list[Hypothesis] = []
     shown: set[str] = set()
     for i, candidate in enumerate((verdict.root, *verdict.rivals)):
         if candidate is None or candidate.failure_type in shown or len(out) == MAX_HYPOTHESES:
@@ -149,7 +155,11 @@ def _hypotheses(verdict: _Verdict, evidence: Sequence[Evidence], sentence: str) 
         by = [e for e in verdict.pairs if e.effect is candidate]
         support = tuple(e.id for e in evidence if e.failure_type == candidate.failure_type)
         against = tuple(e.id for e in evidence if i and e.role == "root" and e.failure_type != candidate.failure_type)
-        text = sentence if i == 0 else f"{candidate.signature.title} ({candidate.first.line.file}:{candidate.first.line.number})"
+        text = (
+            sentence
+            if i == 0
+            else f"{candidate.signature.title} ({candidate.first.line.file}:{candidate.first.line.number})"
+        )
         if i and by:
             text += f"; more likely a consequence: {by[0].why}"
         out.append(
@@ -166,14 +176,15 @@ def _hypotheses(verdict: _Verdict, evidence: Sequence[Evidence], sentence: str) 
     return tuple(out)
 
 
-def _without_cause(facts: Facts, verdict: _Verdict, evidence: list[Evidence], knowledge: Knowledge) -> Diagnosis:
+def _without_cause(facts: Facts, verdict: _Verdict, context: Sequence[Finding], knowledge: Knowledge) -> Diagnosis:
     """No line tells a cause: a healthy job, or one that ended badly and does not say why."""
     end = silence.ending(facts, verdict.cascade)
-    advice = knowledge.advice["healthy" if end.outcome == "healthy" else "unknown"]
     kind = "healthy" if end.outcome == "healthy" else "unknown"
-    if end.line is not None:
-        evidence = [*evidence, *cite(facts, None, (), [end.line])]
-        evidence = [e for i, e in enumerate(evidence) if (e.file, e.line) not in {(o.file, o.line) for o in evidence[:i]}]
+    advice = knowledge.advice[kind]
+    # The first visible sign of the failure is where reading starts, though it is no cause.
+    sign = Candidate(end.line.signature, (end.line,)) if end.line is not None and kind == "unknown" else None
+    shown = [*context, end.line] if end.line is not None and sign is None else context
+    evidence = cite(facts, sign, verdict.cascade, shown)
     return Diagnosis(
         outcome=end.outcome,
         failure_type=kind,
@@ -182,19 +193,14 @@ def _without_cause(facts: Facts, verdict: _Verdict, evidence: list[Evidence], kn
         status=end.status,
         root_cause=end.sentence,
         action=advice.action,
-        evidence=tuple(_renumber(evidence)),
+        evidence=tuple(evidence),
+        chain=tuple(e.id for e in evidence if e.role in ("root", "cascade")),
         runs=_runs(facts.log),
         progress=progress(facts.log.files, None),
         missing=_missing(facts.log, advice, end.status),
         remediation=(),
         files=tuple(f.name for f in facts.log.files),
     )
-
-
-def _renumber(evidence: Sequence[Evidence]) -> list[Evidence]:
-    from dataclasses import replace
-
-    return [replace(e, id=f"E{i}") for i, e in enumerate(evidence, 1)]
 
 
 def _missing(log: JobLog, advice: Advice, status: Status) -> tuple[str, ...]:
@@ -219,5 +225,3 @@ def fingerprint(failure_type: str, signature: str, text: str) -> str:
     """The same failure on other ranks, nodes, paths and numbers has the same fingerprint."""
     skeleton = _VARIABLE.sub("#", text[-400:])
     return hashlib.sha256(f"{failure_type}|{signature}|{skeleton}".encode()).hexdigest()[:16]
-
-

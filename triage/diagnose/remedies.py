@@ -21,11 +21,23 @@ def remediation(
 ) -> tuple[Remedy, ...]:
     """Confirm (read-only), act on the cause, then restart if the action says so."""
     cited = tuple(e.id for e in evidence if e.role == "root")[:2]
-    names = {"{node}": found.nodes[0] if found.nodes else "NODE", "{job}": "JOBID", "{rank}": str(found.ranks[0]) if found.ranks else "RANK"}
+    names = {
+        "{node}": found.nodes[0] if found.nodes else "NODE",
+        "{job}": "JOBID",
+        "{rank}": str(found.ranks[0]) if found.ranks else "RANK",
+    }
     steps = []
     check = root.signature.check or advice.confirm
     if check and (status != "established" or root.signature.node_fault):
-        steps.append(Remedy("Confirm the cause", "read-only check that tells this cause from its rivals", "read-only", _fill(check, names), cited))
+        steps.append(
+            Remedy(
+                "Confirm the cause",
+                "read-only check that tells this cause from its rivals",
+                "read-only",
+                _fill(check, names),
+                cited,
+            )
+        )
     if root.signature.remedy:
         steps.append(Remedy(root.signature.remedy, root.signature.title, "reversible", evidence=cited))
     if action in _RESTARTS:

@@ -51,19 +51,36 @@ def ending(facts: Facts, cascade: Sequence[Candidate]) -> Ending:
     if not any(f.lines for f in facts.log.files):
         return Ending("unknown", "unknown", "There is nothing to read: no file holds a line.")
     if cascade:
-        last = max(cascade, key=lambda c: c.signature.weight)
+        last = max(cascade, key=lambda c: (c.signature.weight, -c.first.line.number))
         where = f"{last.first.line.file}:{last.first.line.number}"
-        return Ending("failed", "unknown", f"The job failed, and this log does not show why: {last.signature.title} ({where}).")
+        sentence = f"The job failed, and this log does not show why: {last.signature.title} ({where})."
+        return Ending("failed", "unknown", sentence, last.first)
     bad = _bad_end(facts)
     if bad is not None:
         where = f"{bad.line.file}:{bad.line.number}"
-        return Ending("failed", "unknown", f"The log ends on an error of no known kind ({where}); it does not tell the cause.", bad)
+        return Ending(
+            "failed",
+            "unknown",
+            f"The log ends on an error of no known kind ({where}); it does not tell the cause.",
+            bad,
+        )
     if facts.ends:
-        end = next(reversed(facts.ends.values()))
-        return Ending("healthy", "established", f"No failure in this log; {end.signature.title} ({end.line.file}:{end.line.number}).", end)
+        end = list(facts.ends.values())[-1]
+        return Ending(
+            "healthy",
+            "established",
+            f"No failure in this log; {end.signature.title} ({end.line.file}:{end.line.number}).",
+            end,
+        )
     if any(facts.steps.values()):
-        return Ending("healthy", "supported", "No failure in this log: work went on to its last line, though no end-of-run line follows.")
-    return Ending("healthy", "hypothesis", "No failure in this log, as far as it goes; it shows neither steps nor an end of run.")
+        return Ending(
+            "healthy",
+            "supported",
+            "No failure in this log: work went on to its last line, though no end-of-run line follows.",
+        )
+    return Ending(
+        "healthy", "hypothesis", "No failure in this log, as far as it goes; it shows neither steps nor an end of run."
+    )
 
 
 def _bad_end(facts: Facts) -> Finding | None:

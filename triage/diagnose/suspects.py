@@ -44,13 +44,7 @@ def _ranks(facts: Facts, root: Candidate, files: dict[str, LogFile]) -> tuple[in
 
 def _absent_ranks(facts: Facts, waiting: Sequence[Candidate]) -> tuple[int, ...]:
     """Ranks that are known but did not report the time-out: the others waited for them."""
-    reported = {
-        r
-        for c in waiting
-        if c.failure_type in WAITING
-        for f in c.findings
-        if (r := rank_of(f)) is not None
-    }
+    reported = {r for c in waiting if c.failure_type in WAITING for f in c.findings if (r := rank_of(f)) is not None}
     absent = known_ranks(facts) - reported
     return tuple(sorted(absent)) if reported and len(absent) <= len(reported) else ()
 

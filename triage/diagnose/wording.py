@@ -9,38 +9,18 @@ from triage.diagnose.candidates import Candidate
 from triage.diagnose.facts import node_of, rank_of
 from triage.domain import Evidence
 from triage.evidence.match import Finding
+from triage.text import excerpt, rank_ranges
 
-MAX_TEXT = 500
 QUOTE = 240
 
 
-def excerpt(text: str, match: tuple[int, int] | None = None, limit: int = MAX_TEXT) -> str:
-    """At most `limit` characters of a line, around what matched; a piece of the line itself, nothing added."""
-    if len(text) <= limit:
-        return text
-    start, end = match or (0, limit)
-    begin = max(0, min(start - 40, len(text) - limit))
-    if end - begin > limit:
-        begin = max(0, min(start, len(text) - limit))
-    return text[begin : begin + limit]
-
-
-def ranges(numbers: Sequence[int]) -> str:
-    """(0, 1, 2, 5) -> "0-2,5"."""
-    out: list[list[int]] = []
-    for n in sorted(set(numbers)):
-        if out and n == out[-1][1] + 1:
-            out[-1][1] = n
-        else:
-            out.append([n, n])
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in out)
-
-
 def who(findings: Sequence[Finding]) -> str:
-    """" on rank 3 (gpu-12)", " on 8 ranks (0-7)" or ""."""
+    """ " on rank 3 (gpu-12)", " on 8 ranks (0-7)" or ""."""
     ranks = sorted({r for f in findings if (r := rank_of(f)) is not None} | {r for f in findings for r in f.line.ranks})
     nodes = sorted({n for f in findings if (n := node_of(f))})
-    text = f" on rank {ranks[0]}" if len(ranks) == 1 else f" on {len(ranks)} ranks ({ranges(ranks)})" if ranks else ""
+    text = (
+        f" on rank {ranks[0]}" if len(ranks) == 1 else f" on {len(ranks)} ranks ({rank_ranges(ranks)})" if ranks else ""
+    )
     if len(nodes) == 1:
         text += f" ({nodes[0]})" if text else f" on {nodes[0]}"
     elif nodes:
@@ -55,7 +35,9 @@ def quote(text: str) -> str:
 
 def root_sentence(root: Candidate, evidence: Evidence, consequences: Sequence[str]) -> str:
     """What happened, where, in the words of the line, and what followed."""
-    first = f"{_upper(root.signature.title)}{who(root.findings)}: {quote(evidence.text)} ({evidence.file}:{evidence.line})."
+    first = (
+        f"{_upper(root.signature.title)}{who(root.findings)}: {quote(evidence.text)} ({evidence.file}:{evidence.line})."
+    )
     return f"{first} {consequences[0]}" if consequences else first
 
 

@@ -15,7 +15,10 @@ _STEP = re.compile(
     r"|\bit\s+(\d{1,9})\b",
     re.IGNORECASE,
 )
-_METRIC = re.compile(r"loss|lr\b|learning.rate|grad.norm|tokens?/s|tok/sec|samples?/s|it/s|s/it|throughput|TFLOP|elapsed time per|acc(?:uracy)?\b|step_avg|perplexity|ppl\b|\[\d{1,4}:\d\d<", re.IGNORECASE)
+_METRIC = re.compile(
+    r"loss|lr\b|learning.rate|grad.norm|tokens?/s|tok/sec|samples?/s|it/s|s/it|throughput|TFLOP|elapsed time per|acc(?:uracy)?\b|step_avg|perplexity|ppl\b|\[\d{1,4}:\d\d<",
+    re.IGNORECASE,
+)
 _CHECKPOINT = re.compile(
     r"(?:saved?|saving|wrote|writing|finished saving|successfully saved)\b.{0,60}?\b(?:checkpoint|ckpt|model state|state dict|snapshot)"
     r"|checkpoint.{0,40}?\b(?:saved|written|complete)"
@@ -23,9 +26,14 @@ _CHECKPOINT = re.compile(
     re.IGNORECASE,
 )
 _CHECKPOINT_DONE = re.compile(r"success|\bsaved\b|finished|complete|written|wrote", re.IGNORECASE)
-_WHERE = re.compile(r"(?:step|iteration|iter|epoch)[\s:=_-]{0,3}(\d{1,9})|(\S*(?:checkpoint|ckpt|global_step|iter_)\S*)", re.IGNORECASE)
+_WHERE = re.compile(
+    r"(?:step|iteration|iter|epoch)[\s:=_-]{0,3}(\d{1,9})|(\S*(?:checkpoint|ckpt|global_step|iter_)\S*)", re.IGNORECASE
+)
 _EVAL = re.compile(r"\b(?:evaluat(?:ing|ion)|validat(?:ing|ion)|valid loss|eval_loss|running eval)", re.IGNORECASE)
-_INIT = re.compile(r"NCCL INFO|init_process_group|rendezvous|loading (?:model|checkpoint|weights)|building (?:model|dataset)|tokeniz|compil", re.IGNORECASE)
+_INIT = re.compile(
+    r"NCCL INFO|init_process_group|rendezvous|loading (?:model|checkpoint|weights)|building (?:model|dataset)|tokeniz|compil",
+    re.IGNORECASE,
+)
 _ENDING = re.compile(r"training (?:completed|finished|done)|run summary|saving final|\[after training", re.IGNORECASE)
 
 
@@ -59,7 +67,11 @@ def progress(files: Sequence[LogFile], failed_at: LogLine | None) -> Progress:
             if step.number is not None and not _after(step.line, failed_at):
                 last = step if last is None or step.number >= (last.number or 0) else last
         for line in file.lines:
-            if _CHECKPOINT.search(line.text[:600]) and _CHECKPOINT_DONE.search(line.text[:600]) and not _after(line, failed_at):
+            if (
+                _CHECKPOINT.search(line.text[:600])
+                and _CHECKPOINT_DONE.search(line.text[:600])
+                and not _after(line, failed_at)
+            ):
                 checkpoint = line
     return Progress(
         stage=_stage(files, last, failed_at),
@@ -83,7 +95,11 @@ def _lost(checkpoint: LogLine | None, failed: LogLine | None) -> str | None:
     if not (checkpoint and failed and checkpoint.time and failed.time) or failed.time < checkpoint.time:
         return None
     minutes = int((failed.time - checkpoint.time).total_seconds() // 60)
-    return f"{minutes // 60} h {minutes % 60} min since the last checkpoint" if minutes >= 60 else f"{minutes} min since the last checkpoint"
+    return (
+        f"{minutes // 60} h {minutes % 60} min since the last checkpoint"
+        if minutes >= 60
+        else f"{minutes} min since the last checkpoint"
+    )
 
 
 def _stage(files: Sequence[LogFile], last: Step | None, failed: LogLine | None) -> Stage:

@@ -10,11 +10,15 @@ from triage.domain import LogLine
 from triage.evidence import prefix
 
 _START = re.compile(r"Traceback \(most recent call last\):?\s*$")
-_FRAME = re.compile(r'^\s*(?:[|+-]\s*)*File "(?P<file>[^"]{1,400})", line (?P<line>\d{1,7})(?:, in (?P<func>\S{1,120}))?')
+_FRAME = re.compile(
+    r'^\s*(?:[|+-]\s*)*File "(?P<file>[^"]{1,400})", line (?P<line>\d{1,7})(?:, in (?P<func>\S{1,120}))?'
+)
 _ENDS = re.compile(r"^(?:[|+-]\s*)*(?P<cls>(?:[A-Za-z_]\w{0,60}\.){0,10}[A-Za-z_]\w{0,80})(?:: (?P<msg>.*)|:?\s*)$")
 _CAUSE = "The above exception was the direct cause"
 _CONTEXT = "During handling of the above exception"
-_LOOKS_LIKE_CLASS = re.compile(r"(?:Error|Exception|Exit|Interrupt|Failure|Fault|Timeout|Warning|Iteration|Group|Killed|NotFound|Abort\w*)$")
+_LOOKS_LIKE_CLASS = re.compile(
+    r"(?:Error|Exception|Exit|Interrupt|Failure|Fault|Timeout|Warning|Iteration|Group|Killed|NotFound|Abort\w*)$"
+)
 MAX_LINES = 400  # a traceback longer than this is given up
 
 
@@ -95,7 +99,14 @@ def _advance(current: _Open, line: LogLine, body: str, stream: str) -> Traceback
         return None
     name = end["cls"].rsplit(".", 1)[-1]
     return Traceback(
-        current.start, line, name, (end["msg"] or "").strip(), tuple(current.frames), stream, current.previous, current.link
+        current.start,
+        line,
+        name,
+        (end["msg"] or "").strip(),
+        tuple(current.frames),
+        stream,
+        current.previous,
+        current.link,
     )
 
 

@@ -1,0 +1,111 @@
+"""A diagnosis as the JSON object of the contract, `triage.diagnosis/1`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from triage.domain import Diagnosis, Evidence, Hypothesis, Run, Similar
+
+SCHEMA = "triage.diagnosis/1"
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def to_json(d: Diagnosis) -> dict[str, Any]:
+    """The object of the contract; only JSON types, times as ISO 8601 with zone."""
+    return {
+        "schema": SCHEMA,
+        "incident": d.incident,
+        "outcome": d.outcome,
+        "failure_type": d.failure_type,
+        "category": d.category,
+        "root_cause_class": d.root_cause_class,
+        "status": d.status,
+        "root_cause": d.root_cause,
+        "evidence": [_evidence(e) for e in d.evidence],
+        "chain": list(d.chain),
+        "hypotheses": [_hypothesis(h) for h in d.hypotheses],
+        "suspects": {"nodes": list(d.suspects.nodes), "ranks": list(d.suspects.ranks), "gpus": list(d.suspects.gpus)},
+        "action": d.action,
+        "remediation": [
+            _drop_empty({**asdict(r), "evidence": list(r.evidence), "incidents": list(r.incidents)}, {"command"})
+            for r in d.remediation
+        ],
+        "similar": [_similar(s) for s in d.similar],
+        "runs": [_run(r) for r in d.runs],
+        "progress": _drop_empty(
+            {
+                "last_step": d.progress.last_step,
+                "last_checkpoint": d.progress.last_checkpoint,
+                "lost_time": d.progress.lost_time,
+                "stage": d.progress.stage,
+            },
+            {"last_step", "last_checkpoint", "lost_time"},
+        ),
+        "compression": {
+            "bytes_in": d.compression.bytes_in,
+            "lines_in": d.compression.lines_in,
+            "lines_kept": d.compression.lines_kept,
+            "bytes_kept": d.compression.bytes_kept,
+            "tokens_kept": d.compression.tokens_kept,
+            "dropped": [{"rule": rule, "lines": n} for rule, n in d.compression.dropped.items()],
+            "folded": d.compression.folded,
+            "cut": d.compression.cut,
+        },
+        "produced_by": d.produced_by,
+        "prompts": [],
+        "missing": list(d.missing),
+        "fingerprint": d.fingerprint,
+        "files": list(d.files),
+        "timing": {stage: round(seconds, 3) for stage, seconds in d.timing.items()},
+        "usage": {"llm_calls": 0, "tokens_in": 0, "tokens_out": 0, **d.usage},
+    }
+
+
+def _evidence(e: Evidence) -> dict[str, Any]:
+    full = {
+        "id": e.id, "file": e.file, "line": e.line, "text": _CONTROL.sub("�", e.text[:500]), "role": e.role, "failure_type": e.failure_type,
+        "title": e.title, "signature": e.signature, "rank": e.rank, "node": e.node, "gpu": e.gpu,
+        "time": _time(e.time), "repeats": e.repeats, "ranks": list(e.ranks),
+    }  # fmt: skip
+    return _drop_empty(full, {"title", "signature", "rank", "node", "gpu", "time", "ranks"})
+
+
+def _hypothesis(h: Hypothesis) -> dict[str, Any]:
+    return {
+        "failure_type": h.failure_type, "root_cause_class": h.root_cause_class, "root_cause": h.root_cause, "status": h.status,
+        "for": list(h.supporting), "against": list(h.against), "check": h.check,
+    }  # fmt: skip
+
+
+def _similar(s: Similar) -> dict[str, Any]:
+    return {
+        "incident": s.incident,
+        "title": s.title,
+        "score": round(s.score, 3),
+        "why": s.why,
+        "outcome": s.outcome,
+        "remediation": list(s.remediation),
+    }
+
+
+def _run(r: Run) -> dict[str, Any]:
+    full = {
+        "file": r.file,
+        "first_line": r.first_line,
+        "last_line": r.last_line,
+        "outcome": r.outcome,
+        "ended_by": r.ended_by,
+        "ended_line": r.ended_line,
+    }
+    return _drop_empty(full, {"ended_by", "ended_line"})
+
+
+def _time(value: datetime | None) -> str | None:
+    return value.isoformat() if value else None
+
+
+def _drop_empty(full: dict[str, Any], optional: set[str]) -> dict[str, Any]:
+    return {k: v for k, v in full.items() if k not in optional or (v not in (None, "", [], ()))}

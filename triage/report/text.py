@@ -1,0 +1,137 @@
+"""A result for a terminal or a CI log."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+from triage.text import rank_ranges
+
+MIN_WIDTH = 40
+_STATUS = {
+    "established": "the evidence says so",
+    "supported": "the evidence points here; a rival is not ruled out or the line is general",
+    "hypothesis": "a guess that fits; check it first",
+    "unknown": "this log does not show why",
+}
+
+
+def render_text(result: dict[str, Any], width: int = 80) -> str:
+    """For a terminal or a CI log: fits `width` columns, no colours, no box characters."""
+    width = max(width, MIN_WIDTH)
+    return "\n".join(_text_lines(result, width)).rstrip() + "\n"
+
+
+def _text_lines(r: dict[str, Any], width: int) -> Iterator[str]:
+    yield f"{r['outcome'].upper()}  {r['failure_type']}  ({r['status']})"
+    yield from _wrap(r["root_cause"], width, "  ")
+    yield ""
+    yield from _facts(r, width)
+    cited = [e for e in r["evidence"] if e["role"] != "context"]
+    context = [e for e in r["evidence"] if e["role"] == "context"]
+    for title, items in (("Evidence", cited), ("Context", context)):
+        if items:
+            yield title
+            for e in items:
+                yield from _evidence_text(e, width)
+            yield ""
+    if len(r["hypotheses"]) > 1:
+        yield "Hypotheses"
+        for i, h in enumerate(r["hypotheses"], 1):
+            yield from _wrap(f"{i}. {h['failure_type']} ({h['status']}): {h['root_cause']}", width, "  ", "     ")
+            marks = [
+                f"for {', '.join(h['for'])}" if h["for"] else "",
+                f"against {', '.join(h['against'])}" if h["against"] else "",
+            ]
+            if any(marks):
+                yield "     " + "; ".join(m for m in marks if m)
+        yield ""
+    if r["remediation"]:
+        yield "What to do"
+        for i, step in enumerate(r["remediation"], 1):
+            yield from _wrap(f"{i}. {step['step']}  [{step['risk']}]", width, "  ", "     ")
+            if step.get("command"):
+                yield f"     $ {step['command']}"
+        yield ""
+    if r["similar"]:
+        yield "Similar incidents"
+        for s in r["similar"]:
+            yield from _wrap(f"{s['incident']}: {s['title']}", width, "  ", "     ")
+            yield from _wrap(s["why"], width, "     ", "     ")
+        yield ""
+    if r["runs"]:
+        yield "Runs in this input (the last is diagnosed)"
+        for run in r["runs"]:
+            ended = f": {_short(run['ended_by'], width - 40)}" if run.get("ended_by") else ""
+            yield from _wrap(
+                f"{run['file']}:{run['first_line']}-{run['last_line']} {run['outcome']}{ended}", width, "  ", "     "
+            )
+        yield ""
+    if r["missing"]:
+        yield "Not seen"
+        for note in r["missing"]:
+            yield from _wrap(f"- {note}", width, "  ", "    ")
+        yield ""
+    if r.get("incident") is not None:
+        yield f"Recorded as incident {r['incident']}."
+
+
+def _facts(r: dict[str, Any], width: int) -> Iterator[str]:
+    rows = [("status", f"{r['status']}: {_STATUS[r['status']]}")]
+    rows.append(("cause class", r["root_cause_class"]))
+    suspects = [f"{k} {', '.join(map(str, v))}" for k, v in r["suspects"].items() if v]
+    rows.append(("suspects", "; ".join(suspects)) if suspects else ("", ""))
+    rows.append(("action", r["action"]))
+    progress = r["progress"]
+    parts = [f"stage {progress['stage']}"] if progress.get("stage", "unknown") != "unknown" else []
+    parts += [f"last step {progress['last_step']}"] if "last_step" in progress else []
+    parts += [f"last checkpoint {progress['last_checkpoint']}"] if "last_checkpoint" in progress else []
+    parts += [progress["lost_time"]] if "lost_time" in progress else []
+    rows.append(("progress", ", ".join(parts)) if parts else ("", ""))
+    c = r["compression"]
+    if c["lines_in"]:
+        rows.append(("log", f"{c['lines_in']:,} lines, {_size(c['bytes_in'])}; {c['lines_kept']:,} lines kept"))
+    for name, value in rows:
+        if name:
+            yield from _wrap(value, width, f"  {name:<12}", " " * 14)
+    yield ""
+
+
+def _evidence_text(e: dict[str, Any], width: int) -> Iterator[str]:
+    where = f"{e['file']}:{e['line']}"
+    notes = [e["role"]]
+    if e.get("repeats", 1) > 1:
+        notes.append(f"x{e['repeats']}")
+    if len(e.get("ranks", [])) > 1:
+        notes.append(f"ranks {rank_ranges(e['ranks'])}")
+    elif e.get("rank") is not None:
+        notes.append(f"rank {e['rank']}")
+    if e.get("node"):
+        notes.append(e["node"])
+    yield from _wrap(f"{e['id']} {where}  [{', '.join(notes)}]", width, "  ", "     ")
+    yield f"     | {_short(e['text'], width - 7)}"
+
+
+def _wrap(text: str, width: int, first: str, rest: str | None = None) -> list[str]:
+    lines = textwrap.wrap(
+        " ".join(str(text).split()),
+        width,
+        initial_indent=first,
+        subsequent_indent=rest if rest is not None else first,
+        break_on_hyphens=False,
+    )
+    return lines or [first.rstrip()]
+
+
+def _short(text: str, limit: int) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= limit else text[: max(1, limit - 3)] + "..."
+
+
+def _size(n: int) -> str:
+    for unit in ("B", "KB", "MB"):
+        if n < 1000:
+            return f"{n:.0f} {unit}" if unit == "B" else f"{n:.1f} {unit}"
+        n = n / 1000  # type: ignore[assignment]
+    return f"{n:.1f} GB"

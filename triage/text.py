@@ -1,0 +1,26 @@
+"""Small pure functions on text that several stages share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def rank_ranges(numbers: Iterable[int]) -> str:
+    """(0, 1, 2, 5) -> "0-2,5"."""
+    out: list[list[int]] = []
+    for n in sorted(set(numbers)):
+        if out and n == out[-1][1] + 1:
+            out[-1][1] = n
+        else:
+            out.append([n, n])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in out)
+
+
+def excerpt(text: str, match: tuple[int, int] | None = None, limit: int = 500) -> str:
+    """At most `limit` characters of a line, around what matched; a piece of the line itself, nothing added."""
+    if len(text) <= limit:
+        return text
+    start, end = match or (0, limit)
+    begin = start if end - start >= limit else start - 40
+    begin = max(0, min(begin, len(text) - limit))
+    return text[begin : begin + limit]
