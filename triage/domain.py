@@ -301,6 +301,18 @@ class Compression:
 
 
 @dataclass(frozen=True, slots=True)
+class Folded:
+    """The compressed log: the lines to show, in order of file and number, and an account of all others.
+
+    Of every file's last run: lines shown + account.folded + account.cut + the sum of account.dropped = its lines.
+    """
+
+    lines: tuple[LogLine, ...]
+    account: Compression
+    cut: tuple[str, ...] = ()  # what the token budget and the scan left out, in words
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnosis:
     """The result; its JSON form is `triage.diagnosis/1`."""
 
