@@ -16,7 +16,8 @@ _UNSEEN = re.compile("[\x80-\x9f\u200b\u200e\u200f\u202a-\u202e\u2028\u2029\u206
 
 # Rank labels: `srun --label`, `mpirun --tag-output`, torchrun's tee, torch's own tag.
 _LABEL = re.compile(
-    rb"(?:(\d{1,6}):(?: |$)|\[(?:rank|default|trainer|worker)?(\d{1,6})\]:|\[\d{1,4},(\d{1,6})\]<std(?:out|err)>:)"
+    rb"(?: {0,6}(\d{1,6}):(?: |$)|\[(?:rank|default|trainer|worker)?(\d{1,6})\]:"
+    rb"|\[\d{1,4},(\d{1,6})\]<std(?:out|err)>:)"
 )
 
 

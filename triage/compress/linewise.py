@@ -18,7 +18,7 @@ import re2
 from triage.errors import KnowledgeError
 
 _LABEL = (
-    r"(?:\d{1,6}:(?: |$)|\[(?:rank|default|trainer|worker)?\d{1,6}\]: ?|\[\d{1,4},\d{1,6}\]<std(?:out|err)>: ?"
+    r"(?: {0,6}\d{1,6}:(?: |$)|\[(?:rank|default|trainer|worker)?\d{1,6}\]: ?|\[\d{1,4},\d{1,6}\]<std(?:out|err)>: ?"
     r"|\((?:[\w.:-]{1,60} )?pid=\d{1,9}(?:, [^()\n]{0,80})?\) ?"
     r"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d) )"
 )

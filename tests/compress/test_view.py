@@ -1,0 +1,145 @@
+from triage.compress.view import fold, rank_ranges
+from triage.domain import Folded, JobLog, LogFile, LogLine
+
+PLENTY = 10_000
+TRACEBACK = (
+    "Traceback (most recent call last):",
+    '  File "train.py", line 12, in <module>',
+    "    main()",
+    "ValueError: batch size 3 is not divisible",
+)
+
+
+def file(*lines: LogLine | str, name: str = "job.log", rank: int | None = None, dropped=None) -> LogFile:
+    found = [line if isinstance(line, LogLine) else LogLine(name, at, line) for at, line in enumerate(lines, 1)]
+    last = max((line.number for line in found), default=0)
+    return LogFile(name, "job", tuple(found), 100, last, last_line=last, rank=rank, dropped=dropped or {})
+
+
+def shown(folded: Folded) -> list[tuple[int, str, int, str]]:
+    return [(line.number, line.text, line.repeats, rank_ranges(line.ranks)) for line in folded.lines]
+
+
+def texts(folded: Folded) -> list[str]:
+    return [line.text for line in folded.lines]
+
+
+def test_rank_ranges():
+    assert [rank_ranges(r) for r in ((), (3,), (0, 1, 2, 5), (7, 5, 6, 5))] == ["", "3", "0-2,5", "5-7"]
+
+
+def test_routine_lines_are_left_out_and_counted():
+    routine = LogLine("job.log", 2, "loss 2.1", rule="metrics", repeats=9)
+    folded = fold(JobLog((file("start", routine, "end", dropped={"metrics": 9}),)), PLENTY)
+    assert texts(folded) == ["start", "end"]
+    assert folded.account.dropped == {"metrics": 9}
+
+
+def test_consecutive_lines_of_a_template_become_one():
+    lines = [LogLine("job.log", n, f"{n % 4}: shard {n} done", rank=n % 4, template=5) for n in range(1, 9)]
+    folded = fold(JobLog((file(*lines, "end"),)), PLENTY)
+    assert shown(folded) == [(1, "1: shard 1 done", 8, "0-3"), (9, "end", 1, "")]
+    assert folded.account.folded == 7
+
+
+def test_errors_that_differ_in_an_identifier_stay_apart():
+    pairs = [
+        ("node-3: ERROR: link down", "node-4: ERROR: link down"),
+        ("ERROR: device /dev/nvme0 failed", "ERROR: device /dev/nvme1 failed"),
+        ("WARNING: retry 1 of 5", "WARNING: retry 2 of 5"),
+        ("[Rank 3] Watchdog error", "[Rank 4] Watchdog error"),
+        ("ERROR: cannot open /a/b", "ERROR: cannot open /a/f"),
+    ]
+    for pair in pairs:
+        lines = [LogLine("job.log", at, text, template=1) for at, text in enumerate(pair, 1)]
+        assert texts(fold(JobLog((file(*lines),)), PLENTY)) == list(pair)
+
+
+def test_errors_alike_but_for_label_and_time_become_one_with_their_ranks():
+    texts_ = [f"{rank}: 2026-11-29 10:00:0{rank},123 ERROR: store unreachable" for rank in (0, 1, 2, 7)]
+    lines = [LogLine("job.log", at, text, rank=int(text[0]), template=2) for at, text in enumerate(texts_, 1)]
+    lines.insert(2, LogLine("job.log", 9, "something between", template=3))
+    assert shown(fold(JobLog((file(*lines),)), PLENTY)) == [
+        (1, texts_[0], 4, "0-2,7"),
+        (9, "something between", 1, ""),
+    ]
+
+
+def test_kernel_and_glog_stamps_count_as_time():
+    lines = ["[  12.345678] NVRM: error", "[  13.345678] NVRM: error"]
+    assert len(fold(JobLog((file(*lines),)), PLENTY).lines) == 1
+    lines = ["[rank0]:[E1118 10:51:07.264660466 a.cpp:6] lost", "[rank3]:[E1118 10:51:08.264660466 a.cpp:6] lost"]
+    assert len(fold(JobLog((file(*lines),)), PLENTY).lines) == 1
+
+
+def test_interleaved_tracebacks_of_many_ranks_become_one_block():
+    lines = [f"{rank}: {text}" for text in TRACEBACK for rank in range(4)]
+    found = file(*(LogLine("job.log", at, text, rank=int(text[0])) for at, text in enumerate(lines, 1)))
+    assert shown(fold(JobLog((found,)), PLENTY)) == [
+        (1 + 4 * at, f"0: {text}", 4, "0-3") for at, text in enumerate(TRACEBACK)
+    ]
+
+
+def test_the_same_traceback_in_the_files_of_many_ranks_becomes_one_block():
+    job = JobLog(tuple(file(f"hello {rank}", *TRACEBACK, name=f"rank_{rank}.log", rank=rank) for rank in range(3)))
+    folded = fold(job, PLENTY)
+    assert [line.text for line in folded.lines if line.repeats == 3] == list(TRACEBACK)
+    assert {rank_ranges(line.ranks) for line in folded.lines if line.repeats == 3} == {"0-2"}
+
+
+def test_tracebacks_that_differ_in_one_line_stay_whole():
+    other = (*TRACEBACK[:-1], "ValueError: batch size 4 is not divisible")
+    assert texts(fold(JobLog((file(*TRACEBACK, *other),)), PLENTY)) == [*TRACEBACK, *other]
+
+
+def test_a_jumble_of_unlabelled_tracebacks_folds_line_by_line():
+    lines = [text for text in TRACEBACK for _ in range(4)]
+    assert [(line.text, line.repeats) for line in fold(JobLog((file(*lines),)), PLENTY).lines] == [
+        (text, 4) for text in TRACEBACK
+    ]
+
+
+def test_chained_exceptions_are_one_block():
+    chain = (*TRACEBACK, "", "During handling of the above exception, another exception occurred:", "", *TRACEBACK)
+    folded = fold(JobLog((file(*chain, *chain),)), PLENTY)
+    assert [(line.text, line.repeats) for line in folded.lines] == [(text, 2) for text in chain]
+
+
+def test_a_protected_line_is_shown_though_a_rule_or_fold_would_take_it():
+    routine = LogLine("job.log", 1, "loss 2.1", rule="metrics", repeats=5, template=0)
+    twin = [LogLine("job.log", n, "ERROR: x", template=1) for n in (2, 3)]
+    folded = fold(JobLog((file(routine, *twin, dropped={"metrics": 5}),)), 1, [("job.log", 1), ("job.log", 3)])
+    assert {line.number for line in folded.lines} >= {1, 3}
+    assert folded.account.dropped == {"metrics": 4}
+
+
+def test_the_budget_keeps_ends_and_onset_and_says_what_it_cut():
+    words = [f"{chr(97 + n % 26)}{chr(97 + n // 26 % 26)} speaks at length about nothing much" for n in range(600)]
+    lines = [*words[:300], "node-7: ERROR: link down", *words[300:]]
+    folded = fold(JobLog((file(*lines),)), 600)
+    numbers = [line.number for line in folded.lines]
+    assert {1, 2, 3, 301, 302, 600, 601} <= set(numbers)
+    assert numbers == sorted(numbers)
+    assert folded.account.tokens_kept <= 600
+    assert folded.cut == (f"left out to fit 600 tokens: {601 - len(numbers)} of 600 other lines",)
+
+
+def test_every_line_is_accounted_for():
+    routine = LogLine("job.log", 3, "loss 2.1", rule="metrics", repeats=90, template=0)
+    lines = [LogLine("job.log", n, f"word {n}", template=7) for n in (1, 2)]
+    found = LogFile(
+        "job.log", "job", (*lines, routine, *file(*TRACEBACK).lines), 1, 2000, first_line=1001, last_line=2000,
+        dropped={"metrics": 90},
+    )  # fmt: skip
+    for room in (1, 40, PLENTY):
+        folded = fold(JobLog((found,)), room)
+        a = folded.account
+        assert a.lines_kept + a.folded + a.cut + sum(a.dropped.values()) == 1000
+        assert folded.cut[0] == "job.log: lines 1-1000 belong to earlier runs"
+
+
+def test_a_huge_line_is_shortened_in_its_middle():
+    (line,) = fold(JobLog((file("a" * 5000 + "z"),)), PLENTY).lines
+    assert len(line.text) < 1100
+    assert line.text.startswith("aaa")
+    assert line.text.endswith("z")

@@ -1,0 +1,183 @@
+"""Folding: lines that say the same become one with a count and ranks. Pure.
+
+Routine speech folds by template. A line that warns or reports an error folds only with lines identical after the label
+and the time stamp, for a host, device, path or number may be the very thing that matters. A traceback folds as a whole.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from triage.compress import guard, wording
+from triage.domain import LogFile, LogLine
+
+Weight = Literal["error", "warning", "other"]
+
+_WINDOW = 12  # shown lines that a routine line looks back over for one of its template
+_TRACEBACK = "Traceback (most recent call last)"
+_CHAIN = re.compile(r"The above exception was|During handling of the above")
+_MAX_BLOCK = 400
+_MAX_GAP = 400  # lines of other ranks between two lines of one traceback
+
+
+@dataclass(slots=True)
+class Entry:
+    """A line to show, and what it stands for. block: the number of its traceback, -1 for none."""
+
+    line: LogLine
+    weight: Weight
+    stream: str  # who printed it, as far as its labels tell
+    body: str
+    protected: bool = False
+    block: int = -1
+    repeats: int = 1
+    ranks: set[int] = field(default_factory=set)
+
+    def absorb(self, other: Entry) -> None:
+        self.repeats += other.repeats
+        self.ranks |= other.ranks
+
+    def folded(self) -> LogLine:
+        ranks = tuple(sorted(self.ranks)) if self.repeats > 1 else ()
+        return replace(self.line, repeats=self.repeats, ranks=ranks)
+
+
+def entries(file: LogFile, protect: Collection[int]) -> list[Entry]:
+    """The lines of a file that no rule takes, and protected ones."""
+    found = []
+    for line in file.lines:
+        protected = line.number in protect
+        if line.rule is not None and not protected:
+            continue
+        repeats = line.repeats if line.rule is None else 1
+        entry = Entry(line, weigh(line), *wording.split(line.text), protected, repeats=repeats)
+        rank = file.rank if line.rank is None else line.rank
+        entry.ranks.update(line.ranks or (() if rank is None else (rank,)))
+        found.append(entry)
+    _mark_tracebacks(found)
+    return found
+
+
+def weigh(line: LogLine) -> Weight:
+    """How much a line matters."""
+    if line.level in ("error", "fatal"):
+        return "error"
+    grade = guard.alarm(line.text)
+    if grade == "error" or (line.hot and line.level != "warning"):
+        return "error"
+    return "warning" if grade or line.level == "warning" or line.hot else "other"
+
+
+class Folder:
+    """Folds the entries of one file after another; what is serious folds across files."""
+
+    def __init__(self) -> None:
+        self._serious: dict[str, Entry] = {}
+        self._blocks: dict[tuple[str, ...], list[Entry]] = {}
+
+    def fold(self, found: Sequence[Entry]) -> list[Entry]:
+        """The entries that remain, in order; each stands for those folded into it."""
+        gone = self._fold_blocks(found)
+        shown: list[Entry] = []
+        for at, entry in enumerate(found):
+            if at in gone:
+                continue
+            if entry.block >= 0:
+                shown.append(entry)
+                continue
+            target = self._target(entry, shown)
+            if target is not None and not entry.protected:
+                target.absorb(entry)
+                continue
+            shown.append(entry)
+            if entry.weight != "other":
+                self._serious.setdefault(entry.body.rstrip(), entry)
+        return shown
+
+    def _target(self, entry: Entry, shown: Sequence[Entry]) -> Entry | None:
+        if entry.weight != "other":
+            return self._serious.get(entry.body.rstrip())
+        for earlier in shown[: -_WINDOW - 1 : -1]:
+            if earlier.weight != "other" or earlier.block >= 0:
+                continue
+            same = earlier.line.template == entry.line.template and entry.line.template >= 0
+            if same or earlier.body == entry.body:
+                return earlier
+        return None
+
+    def _fold_blocks(self, found: Sequence[Entry]) -> set[int]:
+        """Folds whole tracebacks; returns the places of those folded away."""
+        blocks: dict[int, list[int]] = {}
+        for at, entry in enumerate(found):
+            if entry.block >= 0:
+                blocks.setdefault(entry.block, []).append(at)
+        gone: set[int] = set()
+        for places in blocks.values():
+            block = [found[at] for at in places]
+            same = self._blocks.setdefault(tuple(entry.body.rstrip() for entry in block), block)
+            if same is block or any(entry.protected for entry in block):
+                continue
+            for kept, entry in zip(same, block, strict=True):
+                kept.absorb(entry)
+            gone.update(places)
+        return gone
+
+
+def _mark_tracebacks(found: Iterable[Entry]) -> None:
+    """Numbers the tracebacks. Lines of several ranks may interleave: each stream has its own open traceback."""
+    streams: dict[str, _Open] = {}
+    every: list[_Open] = []
+    for entry in found:
+        now = streams.get(entry.stream)
+        if _TRACEBACK in entry.body:
+            if now is None or not now.chained:
+                now = streams[entry.stream] = _Open(len(every), len(entry.body) - len(entry.body.lstrip()))
+                every.append(now)
+            now.chained = False
+        elif now is None or not now.takes(entry):
+            streams.pop(entry.stream, None)
+            continue
+        now.take(entry)
+    for block in every:
+        if not block.is_sound():
+            for entry in block.entries:
+                entry.block = -1
+
+
+@dataclass(slots=True)
+class _Open:
+    """A traceback being read."""
+
+    number: int
+    indent: int
+    entries: list[Entry] = field(default_factory=list)
+    ended: bool = False  # the exception itself was seen
+    chained: bool = False  # "During handling ...": another traceback follows
+
+    def takes(self, entry: Entry) -> bool:
+        if len(self.entries) >= _MAX_BLOCK or entry.line.number - self.entries[-1].line.number > _MAX_GAP:
+            return False
+        if not self.ended:
+            return True
+        return not entry.body.strip() or bool(_CHAIN.search(entry.body))
+
+    def take(self, entry: Entry) -> None:
+        entry.block, entry.weight = self.number, "error"
+        self.entries.append(entry)
+        text = entry.body
+        if _CHAIN.search(text):
+            self.chained = True
+        elif text.strip() and _TRACEBACK not in text and len(text) - len(text.lstrip()) <= self.indent:
+            self.ended = True
+        if _TRACEBACK in text:
+            self.ended = False
+
+    def is_sound(self) -> bool:
+        """Not cut off, and not a jumble of several ranks that print without labels."""
+        bodies = [entry.body for entry in self.entries]
+        jumbled = any(a == b and a.lstrip().startswith('File "') for a, b in itertools.pairwise(bodies))
+        return self.ended and not jumbled
