@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import sqlalchemy as sa
 
 from tests.store import processes
+from tests.store.samples import ECC, as_json
 from triage.store import tables
 from triage.store.incidents import IncidentStore
 
@@ -34,6 +36,16 @@ def test_first_starts_at_once_make_one_database(url: str) -> None:
 
     with IncidentStore.open(url) as store:
         assert len(store.list()) == 12
+
+
+def test_revisions_at_once_get_a_version_each(store: IncidentStore) -> None:
+    """They read before they write, which on SQLite fails unless the writer says so from the start."""
+    incident = store.record(ECC, as_json(ECC))
+
+    with ThreadPoolExecutor(8) as pool:
+        versions = list(pool.map(lambda _i: store.revise(incident, ECC, as_json(ECC)), range(40)))
+
+    assert sorted(versions) == list(range(2, 42))
 
 
 def test_a_writer_killed_at_any_moment_loses_nothing_acknowledged(url: str) -> None:

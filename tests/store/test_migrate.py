@@ -1,0 +1,193 @@
+"""Migrations: equal to the models, all or nothing, and no data lost on the way from any older schema."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from tests.store.processes import ROOT
+from tests.store.samples import ECC, as_json
+from triage.errors import StoreError
+from triage.store import engine, migrate, tables
+from triage.store.incidents import IncidentStore
+
+# What a database of each schema may hold, in that schema's own words; add one with each revision.
+OLD_DATA = {
+    "0001": """
+        INSERT INTO job VALUES (1, 'slurm', '4711', 'pretrain', '', '2025-12-31 23:00:00.000000');
+        INSERT INTO incident VALUES (7, 1, '2026-01-01 03:00:00.000000', 'ECC', 'failed', 'ecc-error', 'infrastructure',
+            'hardware-failure', 'established', 'restart-excluding', 'f3c0ffee', 1.5);
+        INSERT INTO incident_node VALUES (1, 7, 'gpu-017', true);
+        INSERT INTO diagnosis VALUES (3, 7, 1, '2026-01-01 03:00:00.000000', 'rules', '0.1.0', 'failed', 'ecc-error',
+            'hardware-failure', 'established', 'GPU 3', 'restart-excluding',
+            '{"schema":"triage.diagnosis/1","incident":7}',
+            '{}', '{}', '{}');
+        INSERT INTO evidence VALUES (1, 3, 'E1', 'a.log', 3, 'Xid 48', 'root', 'ecc-error', 'ECC', 'xid-48', NULL,
+            'gpu-017', NULL, NULL, 1);
+        INSERT INTO outcome VALUES (1, 7, 'confirmed', '', '', 'yes', '', 'ada', '2026-01-02 03:00:00.000000', 'cli')
+    """,
+}
+
+
+def connect(url: str) -> sa.Engine:
+    connected = engine.connect(engine.parse(url))
+    if (file := engine.path(connected.url)) is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    return connected
+
+
+def test_the_revisions_named_are_the_files_there_are() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(migrate.SCRIPTS))
+    scripts = ScriptDirectory.from_config(config)
+
+    assert tuple(r.revision for r in scripts.walk_revisions())[::-1] == migrate.REVISIONS
+    assert scripts.get_heads() == [migrate.HEAD]
+
+
+def test_migrations_make_what_the_models_say(store: IncidentStore) -> None:
+    with store._engine.connect() as connection:
+        options = {"compare_type": True, "compare_server_default": True, "version_table": migrate.VERSION_TABLE}
+        context = MigrationContext.configure(connection, opts=options)
+
+        assert compare_metadata(context, tables.Base.metadata) == []
+
+
+def test_the_asked_for_indexes_are_there(store: IncidentStore) -> None:
+    found = {tuple(i["column_names"]) for i in sa.inspect(store._engine).get_indexes("incident")}
+
+    assert {("created_at",), ("failure_type",), ("fingerprint",)} <= found
+
+
+@pytest.mark.parametrize("revision", migrate.REVISIONS)
+def test_data_of_every_older_schema_is_kept(url: str, revision: str) -> None:
+    old = connect(url)
+    migrate.upgrade(old, revision)
+    assert migrate.revision(old) == revision
+    with old.begin() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.execute(sa.text("SET LOCAL timezone = 'UTC'"))
+        for statement in OLD_DATA[revision].split(";"):
+            connection.exec_driver_sql(statement)
+    old.dispose()
+
+    with IncidentStore.open(url) as store:
+        found = store.get(7)
+        assert migrate.revision(store._engine) == migrate.HEAD
+
+    assert (found.summary.title, found.summary.nodes, found.summary.verdict) == ("ECC", ("gpu-017",), "confirmed")
+    assert found.summary.created_at.isoformat() == "2026-01-01T03:00:00+00:00"
+    assert (found.result["incident"], found.job.external_id, found.summary.gpu_hours) == (7, "4711", 1.5)
+
+
+def test_opening_again_changes_nothing(url: str) -> None:
+    def schema() -> list[tuple[str, list[str]]]:
+        inspector = sa.inspect(store._engine)
+        return [(t, [c["name"] for c in inspector.get_columns(t)]) for t in sorted(inspector.get_table_names())]
+
+    with IncidentStore.open(url) as store:
+        store.record(ECC, as_json(ECC))
+        before = schema()
+    migrate.upgrade(connect(url))  # one that came late finds the work done
+    with IncidentStore.open(url) as store:
+        assert schema() == before
+        assert [s.id for s in store.list()] == [1]
+
+
+@pytest.fixture
+def next_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Pretends that this code is one revision on: gives it a body."""
+
+    def make(body: str) -> None:
+        scripts = tmp_path / "migrations"
+        shutil.copytree(migrate.SCRIPTS, scripts, ignore=shutil.ignore_patterns("__pycache__"))
+        head = (
+            f"import sqlalchemy as sa\nfrom alembic import op\n\nrevision = 'next'\ndown_revision = {migrate.HEAD!r}\n"
+        )
+        (scripts / "versions" / "next.py").write_text(f"{head}\ndef upgrade():\n    {body}\n")
+        monkeypatch.setattr(migrate, "SCRIPTS", scripts)
+        monkeypatch.setattr(migrate, "REVISIONS", (*migrate.REVISIONS, "next"))
+        monkeypatch.setattr(migrate, "HEAD", "next")
+        monkeypatch.setattr(migrate.upgrade, "__defaults__", ("next",))
+
+    return make
+
+
+def test_a_table_that_must_be_copied_keeps_what_refers_to_it(url: str, next_revision) -> None:
+    """SQLite alters by copying: dropping the old table must not delete the rows below it."""
+    with IncidentStore.open(url) as store:
+        incident = store.record(ECC, as_json(ECC))
+    next_revision(
+        "with op.batch_alter_table('incident', recreate='auto') as t: t.alter_column('title', type_=sa.String(500))"
+    )
+
+    with IncidentStore.open(url) as store:
+        assert migrate.revision(store._engine) == "next"
+        assert store.get(incident).result["failure_type"] == "ecc-error"
+        with store._engine.connect() as connection:
+            assert connection.scalar(sa.select(sa.func.count()).select_from(tables.Evidence)) == 2
+            if connection.dialect.name == "sqlite":  # enforced again for what follows
+                assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
+
+
+def test_a_migration_that_fails_leaves_the_old_schema(url: str, next_revision) -> None:
+    with IncidentStore.open(url) as store:
+        store.record(ECC, as_json(ECC))
+    next_revision(
+        "op.execute('CREATE TABLE half (id INTEGER)'); op.execute('DROP TABLE similar_shown'); op.execute('nonsense')"
+    )
+
+    with pytest.raises(StoreError, match="syntax error"):
+        IncidentStore.open(url)
+
+    again = connect(url)
+    assert migrate.revision(again) == "0001"
+    assert not sa.inspect(again).has_table("half")
+    assert sa.inspect(again).has_table("similar_shown")
+
+
+@pytest.mark.service
+def test_an_older_triage_refuses_what_a_newer_one_made(
+    postgres, next_revision, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = postgres.create()
+    next_revision("op.add_column('incident', sa.Column('site', sa.Text()))")
+    IncidentStore.open(url).close()
+    monkeypatch.undo()
+
+    with pytest.raises(StoreError, match="has schema next, this triage knows up to 0001"):
+        IncidentStore.open(url)
+
+
+def loaded(code: str, *words: str) -> set[str]:
+    """The modules that a fresh interpreter holds after this code."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys\n{code}\nsys.stdout.write('\\n'.join(sys.modules))", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(done.stdout.split())
+
+
+def test_alembic_is_loaded_only_when_there_is_work(tmp_path: Path) -> None:
+    code = "from triage.store.incidents import IncidentStore\nIncidentStore.open(sys.argv[1]).close()"
+    url = f"sqlite:///{tmp_path}/t.db"
+
+    assert "alembic" in loaded(code, url)
+    assert not {"alembic", "mako", "filelock"} & loaded(code, url)
+
+
+@pytest.mark.parametrize("module", ["triage.store", "triage.store.values", "triage.cli.incidents"])
+def test_sqlalchemy_is_loaded_only_when_a_database_is_opened(module: str) -> None:
+    assert not {"sqlalchemy", "alembic"} & loaded(f"import {module}")
