@@ -1,0 +1,84 @@
+"""docs/database.md says what is so: its tables, its queries, its commands."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from tests.store.processes import ROOT
+from tests.store.samples import ECC, OOM, as_json
+from triage.errors import NotFoundError
+from triage.store import migrate, tables
+from triage.store.incidents import IncidentStore
+from triage.store.values import JobRef
+
+PAGE = (ROOT / "docs" / "database.md").read_text("utf-8")
+
+
+def blocks(language: str, holding: str) -> list[str]:
+    return [b for b in re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL) if holding in b]
+
+
+def test_the_tables_named_are_the_tables_there_are() -> None:
+    named = re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)
+
+    assert sorted(named) == sorted([*tables.Base.metadata.tables, migrate.VERSION_TABLE])
+
+
+def test_the_queries_answer(store: IncidentStore) -> None:
+    for diagnosis in (ECC, OOM, ECC):
+        store.record(diagnosis, as_json(diagnosis), JobRef(gpu_hours=1.5))
+
+    nodes, types = blocks("sql", "SELECT")
+    with store._engine.connect() as connection:
+        assert connection.exec_driver_sql(nodes).all() == [("gpu-017", 2)]
+        assert connection.exec_driver_sql(types).all() == [("ecc-error", 2, 3.0), ("out-of-memory", 1, 1.5)]
+
+
+def python3(command: str, folder: Path) -> None:
+    """A `python3 -c '...'` of the page, with this Python."""
+    code = re.fullmatch(r"python3 -c '(.*)'\n", command)
+    assert code
+    environment = {**os.environ, "TRIAGE_HOME": str(folder)}
+    subprocess.run([sys.executable, "-c", code[1]], cwd=folder, env=environment, check=True)
+
+
+def test_the_back_up_holds_what_was_just_written(tmp_path: Path) -> None:
+    with IncidentStore.open(f"sqlite:///{tmp_path}/triage.db") as store:
+        store.record(ECC, as_json(ECC))
+        python3(blocks("sh", "VACUUM INTO")[0], tmp_path)
+
+    with IncidentStore.open(f"sqlite:///{tmp_path}/triage-copy.db") as copy:
+        assert copy.get(1).result["failure_type"] == "ecc-error"
+
+
+def test_a_forgotten_incident_leaves_no_row(tmp_path: Path) -> None:
+    with IncidentStore.open(f"sqlite:///{tmp_path}/triage.db") as store:
+        store.record(ECC, as_json(ECC))
+        python3(blocks("sh", "DELETE")[0], tmp_path)
+
+        with pytest.raises(NotFoundError):
+            store.get(1)
+        with store._engine.connect() as connection:
+            for table in tables.Base.metadata.sorted_tables:
+                assert connection.scalar(sa.select(sa.func.count()).select_from(table)) == 0
+        assert store.record(ECC, as_json(ECC)) == 2  # and its number is not given again
+
+
+@pytest.mark.service
+def test_the_roles_and_the_password_file_of_the_page(postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with postgres.admin() as connection:
+        for statement in blocks("sql", "CREATE ROLE")[0].split(";\n"):
+            connection.execute(statement)
+    (tmp_path / "pgpass").write_text(f"127.0.0.1:{postgres.port}:triage:triage:change-me\n")
+    (tmp_path / "pgpass").chmod(0o600)
+    monkeypatch.setenv("PGPASSFILE", str(tmp_path / "pgpass"))
+
+    with IncidentStore.open(f"postgresql+psycopg://triage@127.0.0.1:{postgres.port}/triage?sslmode=prefer") as store:
+        assert store.record(ECC, as_json(ECC)) == 1
