@@ -24,7 +24,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=T
 
 
 @app.command("list")
-def list_incidents(  # noqa: PLR0913, PLR0917 - one a flag
+def list_incidents(
     failure_type: str = typer.Option(None, "--type", metavar="TYPE", help="Only this failure type, such as ecc-error."),
     outcome: str = typer.Option(None, help=f"Only this outcome: {', '.join(get_args(Outcome))}."),
     node: str = typer.Option(None, help="Only incidents that involve this node."),

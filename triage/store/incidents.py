@@ -121,7 +121,7 @@ class IncidentStore:
                 verdicts=query.verdicts(connection, incident),
             )
 
-    def list(  # noqa: PLR0913 - filters, by name
+    def list(
         self,
         *,
         outcome: str | None = None,
