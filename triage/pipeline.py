@@ -12,7 +12,7 @@ from triage.compress import engine, view
 from triage.diagnose.judge import Knowledge, judge
 from triage.domain import Diagnosis, FilterRule, Folded, JobLog, LogFile, Similar
 from triage.errors import InputError, TriageError
-from triage.ingest import assemble, kinds, runs, sources, streams
+from triage.ingest import assemble, boundaries, kinds, sources, streams
 
 KEPT_BYTES = 48 << 20  # of all files together
 MIN_BUDGET = 1 << 20
@@ -43,7 +43,7 @@ def read(paths: Sequence[str], parts: Parts) -> JobLog:
     scanner = engine.Scanner(
         parts.filters,
         parts.knowledge.matcher.hot_patterns(),
-        runs.boundary(),
+        boundaries.Boundaries,
         engine.ScanLimits(budget=max(MIN_BUDGET, KEPT_BYTES // len(inputs))),
     )
     files: list[LogFile] = []

@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
+from typing import Protocol
 
 from triage.compress import clean
 from triage.compress.blocks import Block, Blocks
@@ -21,13 +22,18 @@ from triage.compress.tally import ALARM, HOT
 from triage.domain import FilterRule, ScannedFile, ScannedRun
 from triage.regex import skeleton
 
-__all__ = ["Boundary", "ScanLimits", "Scanner"]
+__all__ = ["Openings", "ScanLimits", "Scanner"]
 
-Boundary = Callable[[bytes, bytes | None], bool]
+
+class Openings(Protocol):
+    """Finds where runs begin in one file; asked block after block, in order."""
+
+    def openings(self, lines: Sequence[bytes], groups: Mapping[bytes, Sequence[int]], first_number: int) -> list[int]:
+        """Places in `lines` that open a run, ascending. groups: places by skeleton; first_number: of the first line."""
+        ...
+
 
 _LONG_KEY = 2048  # a longer skeleton is remembered by its hash
-_BOUNDARY_TESTS = 8
-_FIRST_LINE_TESTS = 1000
 
 
 class Scanner:
@@ -36,38 +42,36 @@ class Scanner:
     rules: tried in order; hot: erased signature patterns (triage.regex.erase).
     signatures: the signature patterns themselves. A line is then hot only if one of them matches it; an erased pattern
     that comes from none of them, or all when there are none, makes every line hot whose skeleton it matches.
-    is_boundary(line, first line of the file): whether the line opens a new run; asked of hot lines, of the first
-    lines of each other template that no rule takes, and of all lines of a template that ever opened a run.
+    runs: makes what finds the runs of a file; None: a file is one run.
     """
 
     def __init__(
         self,
         rules: Sequence[FilterRule],
         hot: Sequence[str],
-        is_boundary: Boundary | None = None,
+        runs: Callable[[], Openings] | None = None,
         limits: ScanLimits | None = None,
         signatures: Sequence[str] = (),
     ) -> None:
         self.limits = limits or ScanLimits()
         self._classifier = Classifier(rules, hot, signatures)
-        self._is_boundary = is_boundary
+        self._runs = runs
 
     def scan(self, name: str, chunks: Iterable[bytes]) -> ScannedFile:
         """One pass over the file, given as bytes cut anywhere."""
-        return _Scan(self._classifier, self._is_boundary, self.limits).scan(name, chunks)
+        return _Scan(self._classifier, self._runs() if self._runs else None, self.limits).scan(name, chunks)
 
 
 class _Scan:
     """The state of one scan."""
 
-    def __init__(self, classifier: Classifier, is_boundary: Boundary | None, limits: ScanLimits) -> None:
-        self._classifier, self._is_boundary, self._limits = classifier, is_boundary, limits
+    def __init__(self, classifier: Classifier, finder: Openings | None, limits: ScanLimits) -> None:
+        self._classifier, self._finder, self._limits = classifier, finder, limits
         self._rule_ids = [rule.id for rule in classifier.rules]
         self._shapes: dict[bytes, Shape] = {}
         self._runs: list[ScannedRun] = []
         self._kept: list[int] = []  # bytes kept of each closed run
         self._problems: list[str] = []
-        self._first_line: bytes | None = None
         self._run = Run(1, "", limits, self._rule_ids, 0)
         self._number = 1  # of the next line
 
@@ -82,11 +86,9 @@ class _Scan:
 
     # ------------------------------------------------------------------------------------------ blocks
     def _block(self, block: Block) -> None:
-        if self._first_line is None:
-            self._first_line = clean.plain(block.lines[0])
         groups = _group(block.keys)
         shapes = {key: self._shape(key, block.lines[places[0]]) for key, places in groups.items()}
-        opens = self._openings(block, groups, shapes)
+        opens = self._finder.openings(block.lines, groups, self._number) if self._finder else []
         if not opens:
             self._part(block.lines, groups, shapes, block.size)
             self._relieve()
@@ -115,24 +117,6 @@ class _Scan:
         run.edge(base, lines, size)
         self._number += len(lines)
 
-    def _openings(self, block: Block, groups: dict[bytes, list[int]], shapes: dict[bytes, Shape]) -> list[int]:
-        """The places in the block where a run begins, ascending."""
-        if self._is_boundary is None:
-            return []
-        found: list[int] = []
-        for key, places in groups.items():
-            shape = shapes[key]
-            if shape.main.rule >= 0 and not shape.opens_runs:
-                continue
-            for at in places:
-                if shape.boundary_tests <= 0 and shape.main is not HOT and not shape.opens_runs:
-                    break
-                shape.boundary_tests -= 1
-                if self._number + at > 1 and self._is_boundary(clean.plain(block.lines[at]), self._first_line):
-                    shape.opens_runs = True
-                    found.append(at)
-        return sorted(found)
-
     # ------------------------------------------------------------------------------------------ shapes
     def _shape(self, key: bytes, line: bytes) -> Shape:
         shape = self._shapes.get(key)
@@ -141,7 +125,6 @@ class _Scan:
             shape = self._shapes.get(short)
             if shape is None:
                 shape = self._shapes[short] = self._classifier.shape(line, key)
-                shape.boundary_tests = _BOUNDARY_TESTS if self._number > 1 else _FIRST_LINE_TESTS
         return shape
 
     def _is_loud(self, state: bytes) -> bool:
@@ -152,7 +135,7 @@ class _Scan:
 
     def _forget(self) -> None:
         """Forgets skeletons that have no lines in this run; seen again, they are classified again."""
-        self._shapes = {key: shape for key, shape in self._shapes.items() if shape.tallies or shape.opens_runs}
+        self._shapes = {key: shape for key, shape in self._shapes.items() if shape.tallies}
 
     # ------------------------------------------------------------------------------------------ bounds
     def _relieve(self) -> None:

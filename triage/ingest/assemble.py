@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,6 +15,9 @@ from triage.ingest.runs import ended_how
 from triage.regex import skeleton
 
 _FEW = 4  # a run of fewer lines than this, none of them telling, is the tail of the one before
+_EMPTY = re.compile(
+    rb"\s*(?:$|[|+]|[-=*#]{3,}|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b.{0,40}\b20\d\d\s*$)"
+)  # dates and tables
 
 
 def assemble(
@@ -65,7 +69,7 @@ def _with_content(runs: Sequence[ScannedRun]) -> tuple[ScannedRun, ...]:
 
 
 def _substance(run: ScannedRun) -> bool:
-    lines = sum(t.count for t in run.templates if any(raw.raw.strip() for raw in t.first))
+    lines = sum(t.count for t in run.templates if t.first and not _EMPTY.match(t.first[0].raw))
     return lines >= _FEW or any(t.hot for t in run.templates)
 
 
@@ -83,7 +87,8 @@ def _joined(a: ScannedRun, b: ScannedRun) -> ScannedRun:
 def _parse(run: ScannedRun, parser: LineParser) -> tuple[LogLine, ...]:
     """Each kept line once, in order of line number."""
     raws: dict[int, tuple[RawLine, Template | None]] = {}
-    by_skeleton = {skeleton(t.first[0].raw): t for t in run.templates if t.first}
+    # Templates of one skeleton differ in kind; a line of an edge that none of them kept is of the one that kept least.
+    by_skeleton = {skeleton(t.first[0].raw): t for t in sorted(run.templates, key=_left_out) if t.first}
     for template in run.templates:
         for raw in (*template.first, *template.last):
             raws.setdefault(raw.number, (raw, template))
@@ -103,6 +108,10 @@ def _parse(run: ScannedRun, parser: LineParser) -> tuple[LogLine, ...]:
         seen.add(of.id)
         lines.append(parser.parse(raw, of, max(1, 1 + of.count - kept[of.id]), of.ranks))
     return tuple(lines)
+
+
+def _left_out(template: Template) -> int:
+    return template.count - len(template.first) - len(template.last)
 
 
 def _dropped(templates: Sequence[Template]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Runs inside a file: where a new one starts, and how one ended."""
+"""How a run ended, as far as its own end tells. Pure. Meant for the list of earlier runs, not for a diagnosis."""
 
 from __future__ import annotations
 
@@ -8,39 +8,37 @@ from collections.abc import Sequence
 from triage.domain import LogLine, Outcome
 
 _LOOK_BACK = 60
-_ENDINGS: tuple[tuple[re.Pattern[str], Outcome], ...] = (
-    (
-        re.compile(r"CANCELLED AT .*DUE TO|CANCELLED AT|DUE TO (?:TIME LIMIT|PREEMPTION)|Terminated due to preemption"),
-        "interrupted",
-    ),
-    (re.compile(r"KeyboardInterrupt|got signal: 1?5\b|SIGTERM"), "interrupted"),
+# Ended from outside: decides wherever it stands, as the shutdown that follows it prints errors of every kind.
+_INTERRUPTED = re.compile(
+    r"\*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT |DUE TO (?:TIME LIMIT|PREEMPTION)|[Tt]erminated due to preemption"
+    r"|PREEMPTED|SignalException: Process \d+ got signal: (?:15|2)\b|^KeyboardInterrupt|\bspot (?:instance )?interruption"
 )
+_NODE_FAILED = re.compile(r"DUE TO NODE[ _]FAILURE|NODE_FAIL")
 _FAILED = re.compile(
-    r"^\S*(?:Error|Exception)\b|Traceback \(most recent|ChildFailedError"
-    r"|exit(?:ed with exit)? ?code[: ]+[1-9]|Segmentation fault|Killed|core dumped"
+    r"^(?:\[rank\d+\]: )?(?:[A-Za-z_]\w*\.)*\w*(?:Error|Exception)\b(?::|$)|^\s*exit ?code\s*: -?[1-9]|exitcode: -?[1-9]"
+    r"|ChildFailedError|[Ee]xited with exit code [1-9]|return code = -?[1-9]|[Ss]egmentation fault|core dumped"
+    r"|^(?:\S+: line \d+: +\d+ )?(?:Killed|Aborted)\b|oom[-_]kill|Out Of Memory|exited on signal|MPI_ABORT was invoked"
 )
+_HEALTHY = re.compile(
+    r"\b(?:[Tt]raining|[Jj]ob|[Rr]un|[Ee]valuation|[Ee]pochs?|[Aa]ll)\b.{0,30}\b(?:completed?|finished|done|ended)\b"
+    r"|\btrain_runtime\b|^Success rate|^ENDING TIMING RUN|^exiting program|exit code:? 0\b|successfully exit(?:s|ed)"
+    r"|\bAll done\b"
+)
+_DENIED = re.compile(r"\b(?:not|never|un|fail\w*|0/\d+)\b|\bin\s?complete", re.IGNORECASE)
 
 
 def ended_how(lines: Sequence[LogLine]) -> tuple[Outcome, str, int | None]:
-    """How a run ended, as far as its own end tells, with the line that says so and its number."""
-    tail = lines[-_LOOK_BACK:]
-    for pattern, outcome in _ENDINGS:
-        for line in reversed(tail):
-            if pattern.search(line.text):
-                return outcome, line.text, line.number
+    """(outcome, the line that says so, its number). unknown: the end says nothing, as when a node dies."""
+    tail = [line for line in lines if line.text.strip()][-_LOOK_BACK:]
+    for line in reversed(tail):
+        if _NODE_FAILED.search(line.text):
+            return "failed", line.text, line.number
+    for line in tail:
+        if _INTERRUPTED.search(line.text):
+            return "interrupted", line.text, line.number
     for line in reversed(tail):
         if _FAILED.search(line.text):
             return "failed", line.text, line.number
+        if _HEALTHY.search(line.text) and not _DENIED.search(line.text):
+            return "healthy", line.text, line.number
     return "unknown", "", None
-
-
-def boundary() -> Boundary:
-    """The question the scan asks of each line; one object serves file after file."""
-    return Boundary()
-
-
-class Boundary:
-    """Whether a new run starts at a line. A new first line means a new file."""
-
-    def __call__(self, line: bytes, first_line: bytes | None) -> bool:  # noqa: ARG002
-        return False

@@ -1,0 +1,176 @@
+"""Where a new run begins inside a file: appended jobs, requeues, restarts within one allocation.
+
+Missing a border costs little, a wrong one hides the cause. So a border needs a sign that something begins *and* a sign
+that what was before it has ended: a banner alone is also printed by every rank, by each spawned worker and by monitors.
+Kernel logs are never split: what a boot follows may be the cause of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+from triage.ingest.text import readable
+from triage.ingest.times import Clock
+from triage.regex import skeleton
+
+_OPENING = 3  # non-blank lines that a file starts with, and that must come again together
+_LOOK_BACK = 40
+_LOOK_AHEAD = 12
+_SILENCE = timedelta(minutes=20)
+_UNDER_ONE_JOB = 50  # so many lines after the last job id, another one is no neighbour that writes into the same file
+_MOST_KEYS = 50_000
+
+_DATE = re.compile(r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? .{0,40}\d\d:\d\d:\d\d.{0,20}\b20\d\d(?: .{0,8})?$")
+_CANCELLED = re.compile(r"\*\*\* JOB \d+ ON \S+ CANCELLED AT ")
+_LAUNCH = re.compile(
+    r"Setting OMP_NUM_THREADS environment variable for each process|\[(?:runner|launch)\.py:\d+:main\]|NVIDIA-SMI \d"
+    r"|torch\.distributed\.launch is deprecated|using world size: \d|^\++ \w|Ray runtime started|Started a local Ray"
+    r"|^[Ll]oading (?:module|\S+ version)|have been reloaded with a version change|^nohup: ignoring input"
+    r"|wandb: (?:Currently logged in|Tracking run)|^\W{0,20}Start(?:ing)? (?:Evaluation|[Tt]raining|[Jj]ob)\b"
+    r"|^(?:[Jj]ob|JOB|SLURM|[Ss]lurm)\b.{0,30}\b[Ss]tart(?:ed|ing)?\b"
+)
+_JOB_ID = re.compile(
+    r"\b(?:SLURM_JOB_?ID|PBS_JOBID|LSB_JOBID|(?:[Ss]lurm )?[Jj]ob ?ID|JOB_?ID)[\"']?\s*[=:]\s*[\"']?(\d{2,12})\b"
+)
+_RESTART = re.compile(r"\b(?:SLURM_)?(?:RESTART_COUNT|restart_count)[\"']?\s*[=:]\s*[\"']?(\d{1,6})\b")
+_ENDED = re.compile(
+    r"^(?:[A-Za-z_]\w*\.)*\w*(?:Error|Exception|Interrupt|SystemExit)\b(?::|$)|^\s*exit ?code\s*: -?\d|exitcode: -?[1-9]"
+    r"|Root Cause \(first observed|srun: error: .*(?:[Ee]xited|[Kk]illed|[Tt]erminated)|slurmstepd\S* error: .*\*\*\*"
+    r"|[Ss]egmentation fault|core dumped|^(?:\S+: line \d+: +\d+ )?(?:Killed|Aborted|Terminated)\b|mpirun noticed"
+    r"|return code = -?\d|MPI_ABORT was invoked|wandb: (?:Find logs at|Synced \d|You can sync)|^real\t|^ENDING TIMING RUN"
+    r"|^Success rate|^(?:Total|Elapsed|Run) ?time\b"
+    r"|\b(?:[Tt]raining|[Jj]ob|[Rr]un|[Ee]valuation|[Ss]cript|[Aa]ll)\b.{0,20}\b(?:completed?|finished|done|ended)\b"
+)
+_NOT_SPLIT = re.compile(r"\bkernel: |Linux version \d|^(?:<\d+>)?\[ *\d+\.\d{6}\]|Command line: BOOT_IMAGE")
+_RULED = re.compile(rb"[-=+|_*# ]{2,}")
+
+
+class Boundaries:
+    """The borders of one file, asked block after block, in order."""
+
+    def __init__(self) -> None:
+        self._opening: list[bytes] = []
+        self._split = True
+        self._kinds: dict[bytes, str] = {}
+        self._before: deque[bytes] = deque(maxlen=_LOOK_BACK)
+        self._run_start = 1
+        self._began: datetime | None = None  # the time on the run's first line
+        self._cancelled = False
+        self._repeats = False  # the opening came again where nothing had ended: a monitor, or ranks one after another
+        self._jobs: dict[str, int] = {}  # id -> the line it was last seen in
+        self._restarts = -1
+
+    def openings(self, lines: Sequence[bytes], groups: Mapping[bytes, Sequence[int]], first_number: int) -> list[int]:
+        """The places in this block where a new run begins, ascending.
+
+        groups: the places of the lines of each skeleton; first_number: the number of the block's first line.
+        """
+        if first_number == 1:
+            self._learn(lines)
+        found: list[int] = []
+        if self._split:
+            for at, kind in self._candidates(lines, groups):
+                if self._begins(kind, lines, at, first_number + at) and first_number + at > 1:
+                    found.append(at)
+                    self._run_start, self._cancelled = first_number + at, False
+                    self._began = _time(readable(lines[at][:400]))
+        self._before.extend(lines[-_LOOK_BACK:])
+        return found
+
+    def _learn(self, lines: Sequence[bytes]) -> None:
+        head = [line for line in lines[:100] if line.strip()][:_OPENING]
+        self._opening = [_shape(line) for line in head]
+        self._split = not any(_NOT_SPLIT.search(readable(line[:400])) for line in lines[:20])
+
+    def _candidates(self, lines: Sequence[bytes], groups: Mapping[bytes, Sequence[int]]) -> list[tuple[int, str]]:
+        found: list[tuple[int, str]] = []
+        for key, places in groups.items():
+            kind = self._kinds.get(key)
+            if kind is None:
+                if len(self._kinds) > _MOST_KEYS:
+                    self._kinds.clear()
+                kind = self._kinds[key] = self._kind(lines[places[0]])
+            if kind:
+                found += ((at, kind) for at in places)
+        found.sort()
+        return found
+
+    def _kind(self, line: bytes) -> str:
+        """Of all lines with the skeleton of this one; what a candidate really says is looked at again."""
+        text = readable(line[:2000])
+        if _CANCELLED.search(text):
+            return "cancelled"
+        if _JOB_ID.search(text):
+            return "job"
+        if _RESTART.search(text):
+            return "restart"
+        if self._opening and _shape(line) == self._opening[0]:
+            return "opening"
+        return "launch" if _LAUNCH.search(text) or _DATE.match(text.strip()) else ""
+
+    def _begins(self, kind: str, lines: Sequence[bytes], at: int, number: int) -> bool:
+        if kind == "cancelled":
+            self._cancelled = True
+            return False
+        if kind == "job":
+            return self._other_job(lines, at, number)
+        if kind == "restart":
+            match = _RESTART.search(readable(lines[at][:2000]))
+            count = int(match[1]) if match else -1
+            risen = count > max(self._restarts, 0)
+            self._restarts = max(self._restarts, count)
+            return risen
+        if number - self._run_start < _OPENING:
+            return False
+        if kind == "launch":
+            return self._cancelled
+        if not self._opens_again(lines, at):
+            return False
+        if self._cancelled or (not self._repeats and self._ended(lines, at, number)):
+            return True
+        self._repeats = True
+        return False
+
+    def _other_job(self, lines: Sequence[bytes], at: int, number: int) -> bool:
+        match = _JOB_ID.search(readable(lines[at][:2000]))
+        if not match:
+            return False
+        last = max(self._jobs.values(), default=None)
+        known = match[1] in self._jobs
+        self._jobs[match[1]] = number
+        if known or last is None:
+            return False
+        return self._cancelled or number - last >= _UNDER_ONE_JOB or self._ended(lines, at, number)
+
+    def _opens_again(self, lines: Sequence[bytes], at: int) -> bool:
+        """Whether the lines from here on are those that the file began with; at the end of a block, as far as it goes."""
+        if sum(map(len, self._opening)) < 12:
+            return False
+        ahead = [_shape(line) for line in lines[at : at + _LOOK_AHEAD] if line.strip()][:_OPENING]
+        return ahead == self._opening[: len(ahead)]
+
+    def _ended(self, lines: Sequence[bytes], at: int, number: int) -> bool:
+        """Whether the lines before say that something ended, or a long time lies between them and this one."""
+        before = [*self._before, *lines[max(0, at - _LOOK_BACK) : at]][-_LOOK_BACK:]
+        texts = [readable(line[:4000]) for line in before]
+        if any(_ENDED.search(text) for text in texts):
+            return True
+        now = _time(readable(lines[at][:400]))
+        near = self._began if number - self._run_start < 2 * _LOOK_BACK else None
+        last = next((time for text in reversed(texts) if (time := _time(text))), near)
+        return now is not None and last is not None and now - last > _SILENCE
+
+
+def _shape(line: bytes) -> bytes:
+    """What a line has in common with the same line of another run: no digits, no dates, tables of any width."""
+    text = readable(line[:2000]).strip()
+    if _DATE.match(text):
+        return b"<date line>"
+    return _RULED.sub(b"-", skeleton(text.encode()))
+
+
+def _time(text: str) -> datetime | None:
+    return Clock().read(text.lstrip("[ "))[0]
