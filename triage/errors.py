@@ -6,6 +6,7 @@ TriageError (2)
 ├── KnowledgeError        a file under kb/ or prompts/ that does not fit its schema
 ├── StoreError            the incident database cannot be opened, migrated or written
 ├── IndexUnavailableError the vector index cannot be opened or written
+│   └── IndexBrokenError  it is damaged, and can be built anew
 └── NotFoundError         an incident, rule or signature that does not exist
 """
 
@@ -44,6 +45,10 @@ class StoreError(TriageError):
 
 class IndexUnavailableError(TriageError):
     """The vector index cannot be used."""
+
+
+class IndexBrokenError(IndexUnavailableError):
+    """The vector index is damaged; what it holds can be built anew from the incidents."""
 
 
 class NotFoundError(TriageError):
