@@ -1,0 +1,97 @@
+"""Words of logs and incident reports, and how much of a query's rare words a text holds (BM25). Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+_K1, _B = 1.2, 0.5
+_ENOUGH = 8.0  # as much as this many words of the rarest kind is a full match, however long the query
+
+# What differs between two runs of the same failure, and so says nothing.
+_NOISE = re.compile(
+    r"\(PCI:[^)]*\)"  # a device in a kernel line; `Xid (PCI:0000:3b:00): 79` is `Xid 79`
+    r"|\b0x[0-9a-f]+\b|\b[0-9a-f]{8,}\b"
+    r"|\b\d{4}-\d\d-\d\d[T ]?|\b\d\d:\d\d:\d\d(?:[.,]\d+)?"
+    r"|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b"
+    r"|\b\d{5,}\b",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|\d+")
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_NUMBERED = re.compile(r"([A-Za-z]{2,})[ :=#\[(_]{1,3}(\d{1,4})\b")  # Xid 79, signal 9, exit code: 137
+_STOP = frozenset(
+    """a an and any are as at be been but by can did do does for from had has have how if in into is it its no not of on
+    one or our so than that the their then there these they this to was we were what when where which while who why
+    will with would you your after before all also line file most more only other out over same some such""".split()  # noqa: SIM905
+)
+
+
+def words(text: str) -> Iterator[str]:
+    """Lower-case terms: identifiers, their parts (snake, camel), plain words without endings, word:number pairs."""
+    text = _NOISE.sub(" ", text)
+    for name, number in _NUMBERED.findall(text):
+        yield f"{name.lower()}:{int(number)}"
+    for word in _WORD.findall(text):
+        parts = _PARTS.findall(word)
+        if len(parts) > 1 and len(word) > 3:
+            yield word.lower()
+        for part in parts:
+            term = _stem(part.lower())
+            if len(term) > 1 and not term.isdigit() and term not in _STOP:
+                yield term
+
+
+def _stem(word: str) -> str:
+    """The commonest English endings off: crashes, crashed, crashing -> crash."""
+    for ending, kept in (
+        ("ies", "y"),
+        ("sses", "ss"),
+        ("shes", "sh"),
+        ("ches", "ch"),
+        ("ing", ""),
+        ("ed", ""),
+        ("s", ""),
+    ):
+        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith(("ss", "us", "is")):
+            return word[: len(word) - len(ending)] + kept
+    return word
+
+
+class Lexicon:
+    """Texts that can be asked how well each fits a query. Scores are 0..1 and order texts; they are no probability."""
+
+    def __init__(self, texts: Mapping[str, Sequence[str]]) -> None:
+        """texts: id to its parts; a part given twice weighs twice."""
+        counts = {name: Counter(word for part in parts for word in words(part)) for name, parts in texts.items()}
+        found = Counter(term for terms in counts.values() for term in terms)
+        self._idf = {term: _rarity(n, len(counts)) for term, n in found.items()}
+        self._rarest = _rarity(0, len(counts))
+        mean = sum(terms.total() for terms in counts.values()) / max(1, len(counts)) or 1.0
+        self._postings: dict[str, dict[str, float]] = {term: {} for term in found}
+        for name, terms in counts.items():
+            norm = _K1 * (1 - _B + _B * terms.total() / mean)
+            for term, n in terms.items():
+                self._postings[term][name] = self._idf[term] * n / (n + norm)
+
+    def scores(self, query: str) -> dict[str, float]:
+        """Every text that shares a term with the query."""
+        terms = set(words(query))
+        full = min(sum(self._idf.get(term, self._rarest) for term in terms), _ENOUGH * self._rarest)
+        found: defaultdict[str, float] = defaultdict(float)
+        for term in terms:
+            for name, weight in self._postings.get(term, {}).items():
+                found[name] += weight
+        return {name: min(1.0, score / full) for name, score in found.items()}
+
+    def shared(self, name: str, query: str, at_most: int = 3) -> tuple[str, ...]:
+        """The rarest terms that the query and the text share, rarest first."""
+        common = [term for term in set(words(query)) if name in self._postings.get(term, {})]
+        return tuple(sorted(common, key=lambda term: (-self._idf[term], term))[:at_most])
+
+
+def _rarity(texts_with: int, total: int) -> float:
+    """Inverse document frequency, always above 0."""
+    return math.log(1 + (total - texts_with + 0.5) / (texts_with + 0.5))

@@ -1,0 +1,161 @@
+"""Which past incidents are like this failure, and why: dense, lexical and structured likeness together. Pure.
+
+Each likeness is a number in 0..1 of its own kind; 1 - (1-a)(1-b)(1-c) joins them, so that any strong one suffices and
+two weak ones help each other. The result orders incidents. It is no probability and is never shown as one.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from triage.domain import KnownIncident, Similar
+from triage.retrieve.lexical import Lexicon
+
+MIN_SCORE = 0.30
+_DENSE, _LEXICAL, _STRUCTURED = 0.6, 0.6, 0.7
+_COSINE_NOISE, _COSINE_SAME = 0.2, 0.8  # of this kind of model: unrelated texts, paraphrases
+_SIMILAR_TEXT = 0.5  # dense likeness that is worth a word
+_SHORTEST_ERROR = 10  # characters; shorter ones (`Killed`) are in too many logs to prove anything
+_SAYS_NOTHING = frozenset({"", "unknown", "none"})
+_LONG_NUMBER = re.compile(r"0x[0-9a-f]+|\d{4,}")
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is known of the failure at hand. text: its story in words; error_strings: lines of its log."""
+
+    text: str
+    failure_type: str = ""
+    root_cause_class: str = ""
+    components: tuple[str, ...] = ()
+    error_strings: tuple[str, ...] = ()
+
+    def full_text(self) -> str:
+        return "\n".join((self.text, *self.error_strings))
+
+
+@dataclass(frozen=True, slots=True)
+class _Likeness:
+    score: float
+    reasons: tuple[str, ...]
+
+
+class Ranker:
+    """Past incidents, prepared for ranking. categories: failure type to category, for types that are near."""
+
+    def __init__(self, incidents: Iterable[KnownIncident], categories: Mapping[str, str] | None = None) -> None:
+        self._incidents = {incident.id: incident for incident in incidents}
+        self._categories = categories or {}
+        self._lexicon = Lexicon({name: _lexical_parts(incident) for name, incident in self._incidents.items()})
+        self._errors = {name: _error_forms(incident.error_strings) for name, incident in self._incidents.items()}
+        self._components = {n: frozenset(map(str.lower, i.components)) for n, i in self._incidents.items()}
+        holders: dict[str, int] = {}
+        for forms in self._errors.values():
+            for form in forms:
+                holders[form] = holders.get(form, 0) + 1
+        self._holders = holders
+
+    def rank(
+        self, query: Query, cosines: Mapping[str, float], k: int = 5, min_score: float = MIN_SCORE
+    ) -> tuple[Similar, ...]:
+        """The k best of at least min_score, best first. cosines: of the incidents' texts to the query's, -1..1."""
+        words = self.lexical(query)
+        log = _normal(query.full_text())
+        ranked = []
+        for name, incident in self._incidents.items():
+            dense, lexical = near(cosines.get(name, 0.0)), words.get(name, 0.0)
+            match = self._structured(query, log, incident)
+            score = 1 - (1 - _DENSE * dense) * (1 - _LEXICAL * lexical) * (1 - _STRUCTURED * match.score)
+            if score >= min_score:
+                ranked.append((score, incident, self._why(query, incident, match, dense, lexical)))
+        ranked.sort(key=lambda item: (-item[0], item[1].id))
+        return tuple(
+            Similar(i.id, i.title, round(score, 3), why, i.outcome, i.remediation) for score, i, why in ranked[:k]
+        )
+
+    def lexical(self, query: Query) -> dict[str, float]:
+        """Lexical likeness alone, by incident."""
+        return self._lexicon.scores(query.full_text())
+
+    def _structured(self, query: Query, log: str, incident: KnownIncident) -> _Likeness:
+        missing, reasons = 1.0, []
+        for share, reason in self._matches(query, log, incident):
+            missing *= 1 - share
+            reasons.append(reason)
+        return _Likeness(1 - missing, tuple(reasons))
+
+    def _matches(self, query: Query, log: str, incident: KnownIncident) -> Iterable[tuple[float, str]]:
+        """Each structured match with how much it says, 0..1."""
+        category = self._categories.get(query.failure_type, "")
+        if query.failure_type not in _SAYS_NOTHING and query.failure_type == incident.failure_type:
+            yield 0.45, f"same failure type {query.failure_type}"
+        elif category not in _SAYS_NOTHING and category == self._categories.get(incident.failure_type):
+            yield 0.08, f"same category {category}"
+        if query.root_cause_class not in _SAYS_NOTHING and query.root_cause_class == incident.root_cause_class:
+            yield 0.12, f"same cause class {query.root_cause_class}"
+        shared = sorted({component.lower() for component in query.components} & self._components[incident.id])
+        if shared:
+            yield min(0.08 * len(shared), 0.2), f"same component{'s' * (len(shared) > 1)} {', '.join(shared[:3])}"
+        held = [form for form in self._errors[incident.id] if form in log]
+        if held:
+            best = max(held, key=lambda form: (-self._holders[form], len(form)))
+            yield 0.6 * self._rarity(best), f"both mention `{self._errors[incident.id][best]}`"
+
+    def _rarity(self, form: str) -> float:
+        """1 for an error string of one incident alone, towards 0 for one that all hold."""
+        total = len(self._incidents)
+        return 1.0 if total < 2 else 1 - math.log(self._holders[form]) / math.log(total + 1)
+
+    def _why(self, query: Query, incident: KnownIncident, match: _Likeness, dense: float, lexical: float) -> str:
+        reasons = list(match.reasons)
+        if lexical > 0 and not any(reason.startswith("both mention") for reason in reasons):
+            terms = self._lexicon.shared(incident.id, query.full_text())
+            reasons += [f"shared words {', '.join(f'`{term}`' for term in terms)}"] if terms else []
+        if dense >= _SIMILAR_TEXT:
+            reasons.append("similar text")
+        return "; ".join(reasons) or "text somewhat alike"
+
+
+def near(cosine: float) -> float:
+    """Cosine as a likeness in 0..1."""
+    return min(1.0, max(0.0, (cosine - _COSINE_NOISE) / (_COSINE_SAME - _COSINE_NOISE)))
+
+
+def passages(incident: KnownIncident) -> tuple[str, ...]:
+    """The texts that stand for an incident in the vector index, each short enough for the model to see it whole."""
+    errors = "\n".join(incident.error_strings)
+    parts = (
+        f"{incident.title}. {incident.symptoms}",
+        f"{incident.title}. {incident.root_cause}",
+        errors,
+    )
+    return tuple(part for part in parts if part.strip())
+
+
+def _lexical_parts(incident: KnownIncident) -> Sequence[str]:
+    errors = "\n".join(incident.error_strings)
+    return (
+        incident.title,
+        incident.title,
+        errors,
+        errors,
+        incident.symptoms,
+        incident.root_cause,
+        " ".join(incident.components),
+        incident.failure_type.replace("-", " "),
+        incident.lessons,
+        *incident.remediation,
+    )
+
+
+def _error_forms(strings: Iterable[str]) -> dict[str, str]:
+    """Normal form of each error string that is long enough to mean something, to the string itself."""
+    forms = {_normal(text): " ".join(text.split()) for text in strings}
+    return {form: text for form, text in forms.items() if len(form) >= _SHORTEST_ERROR}
+
+
+def _normal(text: str) -> str:
+    return _LONG_NUMBER.sub("#", " ".join(text.lower().split()))

@@ -1,0 +1,146 @@
+"""Similar past incidents: keeps the vector index in step with the incidents, asks it, ranks."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from triage.domain import Diagnosis, KnownIncident, Similar
+from triage.errors import IndexBrokenError
+from triage.retrieve.embedding import Embedder
+from triage.retrieve.index import Entry, Index
+from triage.retrieve.rank import MIN_SCORE, Query, Ranker, passages
+
+_NEAREST, _MOST = 300, 3000  # passages that the index is asked for; with fewer in all, every incident has its cosine
+
+
+def open_retriever(
+    home: Path,
+    chroma_url: str,
+    embedding: str,
+    incidents: Iterable[KnownIncident],
+    *,
+    categories: Mapping[str, str] | None = None,
+    offline: bool = False,
+) -> Retriever:
+    """A retriever as the settings say: the index embedded in home/index, or in the server of chroma_url.
+
+    offline: no network, so a server is asked only on this machine. Nothing is opened before the first question.
+    Errors: UsageError for an embedding or URL that cannot be used.
+    """
+    from triage.retrieve.chroma import ChromaIndex, is_here
+    from triage.retrieve.embedding import load_embedder
+
+    embedder = load_embedder(embedding, offline=offline)
+    if chroma_url and (is_here(chroma_url) or not offline):
+        index = ChromaIndex(embedder.name, embedder.dimension, url=chroma_url)
+    else:
+        index = ChromaIndex(embedder.name, embedder.dimension, folder=home / "index")
+    return Retriever(index, embedder, incidents, categories)
+
+
+def query_of(diagnosis: Diagnosis, at_most: int = 8) -> Query:
+    """The question that a diagnosis asks of the past: its cause in words, and the lines that show it, causes first."""
+    order = {"root": 0, "cascade": 1, "context": 2, "benign": 3}
+    cited = sorted(diagnosis.evidence, key=lambda evidence: order[evidence.role])[:at_most]
+    titles = dict.fromkeys(evidence.title for evidence in cited if evidence.title)
+    return Query(
+        text="\n".join((diagnosis.root_cause, *titles)),
+        failure_type=diagnosis.failure_type,
+        root_cause_class=diagnosis.root_cause_class,
+        error_strings=tuple(dict.fromkeys(evidence.text for evidence in cited)),
+    )
+
+
+class Retriever:
+    """incidents: all that may be named, of the knowledge base and recorded ones, each under an id of its own.
+
+    The index is brought up to date on the first question: entries are named by what they hold, so only new and changed
+    incidents are embedded. Entries of incidents that this retriever does not know are passed over, never removed: they
+    belong to another (a team's server, another version of triage), or wait for `rebuild`.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        embedder: Embedder,
+        incidents: Iterable[KnownIncident],
+        categories: Mapping[str, str] | None = None,
+    ) -> None:
+        """categories: failure type to category, for types that are near each other."""
+        self._index = index
+        self._embedder = embedder
+        self._categories = dict(categories or {})
+        self._incidents: dict[str, KnownIncident] = {}
+        self._strangers: int | None = None  # entries of others in the index; None: not looked at yet
+        self.add(incidents)
+
+    def add(self, incidents: Iterable[KnownIncident]) -> None:
+        """More incidents, or newer versions of them; embedded with the next question."""
+        self._incidents.update((incident.id, incident) for incident in incidents)
+        self._ranker = Ranker(self._incidents.values(), self._categories)
+        self._owner = {key: i.id for i in self._incidents.values() for key in _keys(i)}
+        self._strangers = None
+
+    def similar(
+        self, query: Query, k: int = 5, *, dense: bool = True, min_score: float = MIN_SCORE
+    ) -> tuple[Similar, ...]:
+        """The k most similar, best first; nothing where nothing is similar.
+
+        dense=False leaves the index and the model out: words and structure only, for when the index cannot be used.
+        Errors: IndexUnavailableError, with dense alone.
+        """
+        if k < 1 or not self._incidents:
+            return ()
+        return self._ranker.rank(query, self.cosines(query) if dense else {}, k, min_score)
+
+    def cosines(self, query: Query) -> dict[str, float]:
+        """Cosine of the nearest passage of each incident; a damaged index is built anew. Errors: IndexUnavailableError."""
+        try:
+            return self._cosines(query)
+        except IndexBrokenError:
+            self.rebuild()
+            return self._cosines(query)
+
+    def _cosines(self, query: Query) -> dict[str, float]:
+        self.sync()
+        wanted = min(_MOST, _NEAREST + (self._strangers or 0))
+        found: dict[str, float] = {}
+        texts = [query.text, "\n".join(query.error_strings)]
+        for vector in self._embedder.embed([text for text in texts if text.strip()]):
+            for hit in self._index.search(vector, wanted):
+                owner = self._owner.get(hit.id)
+                if owner is not None:
+                    found[owner] = max(found.get(owner, -1.0), hit.similarity)
+        return found
+
+    def sync(self) -> int:
+        """Embeds what the index lacks; how many entries were written."""
+        if self._strangers is not None:
+            return 0
+        there = self._index.ids()
+        new = self._entries(i for i in self._incidents.values() if not there.issuperset(_keys(i)))
+        self._index.add(new)
+        self._strangers = len(there - self._owner.keys())
+        return len(new)
+
+    def rebuild(self) -> int:
+        """Makes the index anew from the incidents; how many entries it holds then."""
+        entries = self._entries(self._incidents.values())
+        self._index.rebuild(entries)
+        self._strangers = 0
+        return len(entries)
+
+    def _entries(self, incidents: Iterable[KnownIncident]) -> list[Entry]:
+        todo = [(key, text, i) for i in incidents for key, text in zip(_keys(i), passages(i), strict=True)]
+        vectors = self._embedder.embed([text for _, text, _ in todo]) if todo else []
+        return [
+            Entry(key, vector, {"incident": i.id, "failure_type": i.failure_type})
+            for (key, _, i), vector in zip(todo, vectors, strict=True)
+        ]
+
+
+def _keys(incident: KnownIncident) -> Sequence[str]:
+    """Ids of its passages in the index: a passage that changes gets another id."""
+    return [f"{incident.id}@{hashlib.sha256(text.encode()).hexdigest()[:16]}" for text in passages(incident)]
