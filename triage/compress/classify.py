@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from triage.compress import clean, guard
-from triage.compress.linewise import AFTER_LABELS, Confined, confine
+from triage.compress.linewise import AFTER_PREFIX, Confined, confine
 from triage.compress.tally import ALARM, HOT, PLAIN, Kind, Tally
 from triage.domain import FilterRule
 from triage.regex import PatternSet, erase, skeleton
@@ -43,7 +43,7 @@ class Classifier:
     def __init__(self, rules: Sequence[FilterRule], hot: Sequence[str], signatures: Sequence[str] = ()) -> None:
         self.rules = tuple(rules)
         self._rules = [_Lazy(rule.pattern) for rule in rules]
-        self._rule_set = PatternSet([confine(rule.pattern, AFTER_LABELS, _BLANK_END) for rule in rules], "filter rules")
+        self._rule_set = PatternSet([confine(rule.pattern, AFTER_PREFIX, _BLANK_END) for rule in rules], "filter rules")
         real: dict[str, list[str]] = {pattern: [] for pattern in hot}
         for pattern in signatures:
             real.setdefault(erase(pattern), []).append(pattern)
@@ -124,7 +124,7 @@ class _Lazy:
 
     @functools.cached_property
     def _confined(self) -> Confined:
-        return Confined([self._pattern], AFTER_LABELS, _BLANK_END)
+        return Confined([self._pattern], AFTER_PREFIX, _BLANK_END)
 
     def takes_all(self, text: bytes) -> bool:
         return self._confined.takes_all(text)

@@ -1,7 +1,8 @@
 """Patterns that never leave their line, so that one call can test a thousand lines joined by newlines.
 
-A rule's `^` also stands right after the label that a launcher put in front of the line (rank, worker, time stamp):
-`^step \\d+` takes `12: step 4` and `[default3]:step 4` too.
+A rule's `^` also stands right after what launchers and loggers put in front of a line (rank and worker labels, host,
+time stamp, level, logger name, file and line, a progress bar that shares the line): `^step \\d+` takes `12: step 4`,
+`[default3]:step 4` and `2026-01-02 03:04:05 - INFO - train.loop - step 4` too.
 """
 
 from __future__ import annotations
@@ -17,12 +18,32 @@ import re2
 
 from triage.errors import KnowledgeError
 
-_LABEL = (
-    r"(?: {0,6}\d{1,6}:(?: |$)|\[(?:rank|default|trainer|worker)?\d{1,6}\]: ?|\[\d{1,4},\d{1,6}\]<std(?:out|err)>: ?"
-    r"|\((?:[\w.:-]{1,60} )?pid=\d{1,9}(?:, [^()\n]{0,80})?\) ?"
-    r"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d) )"
+# No counted repeats here: it stands in every rule, and RE2 copies what it counts.
+_NUMBER = r"[-+]?[\d.,]*\d[\d.,]*(?:[eE][-+]?\d+)?"
+_BAR = (
+    r"\d+%\|[^|\[\]a-zA-Z\n]*\|[\d.,kKMGTBi?/ ]*\[[\d:<,.? day]*(?:[\d.?, ]*[\w ]*/ *\w+)?"
+    rf"(?:, *[\w/ .@-]+={_NUMBER}[\w%]*)* *\]"
 )
-AFTER_LABELS = rf"(?:^{_LABEL}{{0,3}})"
+_PREFIX = "|".join(
+    (
+        r"[\t\r ]+",
+        r"\d+:(?: |$)|\d+ [\w./+-]+:\d+\] ?",  # 12: and 4242 loop.py:12]
+        r"\d+[-/:]\d+[-/:]\d[\d:.,/TZ+-]*(?: \d\d\d\d)?:?(?: |$)",  # 2026-01-02T03:04:05.123Z and 03:04:05 2026
+        # [rank3]: and [1,0]<stdout>: and [2026-01-02 03:04:05] and [loop.py:12]
+        r"\[[^\[\]\n]*\d[^\[\]\n]*\](?:<std(?:out|err)>)?:?",
+        r"\[(?:INFO|DEBUG|NOTICE|TRACE|info|debug|I|D|[\w-]+(?:\.[\w-]+)+|__main__|root)\]:?",
+        r"\([^()\n]*\b(?:pid|rank|ip)=[^()\n]*\)",  # (Worker pid=7, ip=10.0.0.1)
+        r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|UTC|[CPEM][SDE]?[ST]T?)[ :]",
+        r"(?:Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sept?|Oct|Nov|Dec) +\d+ ",
+        r"(?:INFO|DEBUG|NOTICE|TRACE|LOGS|Info|Debug|info|debug|I|D|localhost|__main__|root)(?: |:|$)",
+        r"[-|>:*]+(?: |$)",
+        r"[a-z_][\w-]*(?:\.[a-z_\d][\w-]*)+(?::\d+)*(?:[\]:]+| |$)",  # train.loop: but no torch.OutOfMemoryError:
+        r"[A-Za-z][\w.-]*\d[\w.-]*(?::\d+)*[\]:]* ",  # gpu-17: and I0102
+        r"[\w./@+<>-]+\.(?:py|cc|cpp|cu|c|h):\d+[\]:]* ",
+        rf"[\w #.:()/-]*{_BAR}",
+    )
+)
+AFTER_PREFIX = rf"(?:^(?:{_PREFIX})*)"
 _NOTHING = r"[^\x00-\x{10FFFF}]"
 _MEMORY = 32 << 20
 
