@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import quote
@@ -18,8 +19,9 @@ from tests.store.conftest import PASSWORD, Postgres
 from tests.store.processes import ROOT
 from tests.store.samples import ECC, as_json
 from triage.errors import StoreError
-from triage.store import engine
+from triage.store import engine, rows, tables
 from triage.store.incidents import IncidentStore
+from triage.store.values import JobRef
 
 
 def refused(url: str) -> StoreError:
@@ -334,3 +336,16 @@ def test_a_server_that_restarts_is_found_again(postgres: Postgres) -> None:
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'triage'"
             )
         assert store.record(ECC, as_json(ECC)) == 2
+
+
+@pytest.mark.service
+def test_a_write_does_not_wait_for_ever(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "WRITE_TIMEOUT_MS", 200)
+    job, url = JobRef("4711"), postgres.create()
+    with IncidentStore.open(url) as store, IncidentStore.open(url) as other:
+        with engine.writing(other._engine) as stalled:
+            stalled.execute(sa.insert(tables.Job).values(**rows.job(job), first_seen=datetime.now(UTC)))
+            with pytest.raises(StoreError, match="statement timeout; another process keeps it busy"):
+                store.record(ECC, as_json(ECC), job)
+        assert store.list() == ()
+        assert store.record(ECC, as_json(ECC), job) > 0

@@ -17,6 +17,7 @@ from triage.store.filesystem import network_filesystem
 
 BUSY_TIMEOUT_MS = 5000
 CONNECT_TIMEOUT_S = 10
+WRITE_TIMEOUT_MS = 30_000
 EXAMPLES = "use sqlite:////folder/triage.db or postgresql+psycopg://user@host/database"
 _DRIVERS = {"sqlite": "pysqlite", "postgresql": "psycopg", "postgres": "psycopg"}
 _READ_ONLY = "make it writable, or point TRIAGE_HOME or TRIAGE_DATABASE_URL elsewhere"
@@ -71,7 +72,10 @@ def connect(url: URL) -> Engine:
     try:
         if file is None:
             # A cluster made in the C locale is SQL_ASCII, from which psycopg would hand out bytes.
-            args = {"client_encoding": "utf8", "connect_timeout": CONNECT_TIMEOUT_S, "application_name": "triage"}
+            args: dict[str, Any] = {"client_encoding": "utf8", "application_name": "triage"}
+            # Neither a dead server nor a pooler that hands out another session each time may stop a diagnosis.
+            args |= {"connect_timeout": CONNECT_TIMEOUT_S, "tcp_user_timeout": WRITE_TIMEOUT_MS}
+            args["prepare_threshold"] = None
             return create_engine(
                 url,
                 hide_parameters=True,
@@ -125,6 +129,8 @@ def writing(engine: Engine) -> Iterator[Connection]:
         engine.connect().execution_options(triage_write=True) as connection,
         connection.begin(),
     ):
+        if connection.dialect.name == "postgresql":
+            connection.exec_driver_sql(f"SET LOCAL statement_timeout = {WRITE_TIMEOUT_MS}")
         yield connection
 
 
@@ -154,6 +160,7 @@ _HINTS = {
     "no space left": "free some space on the server; the diagnosis itself needs none (--no-record)",
     "not a database": "it is damaged or something else: move it away, or put a back-up in its place",
     "malformed": "it is damaged: move it away and put a back-up in its place, or try `sqlite3 {where} .recover`",
+    "statement timeout": "another process keeps it busy; try again",
     "is locked": "another process keeps it busy; try again, and for many writers use PostgreSQL",
     "disk i/o error": "the disk or the shared filesystem failed; point TRIAGE_HOME to a local disk",
     "locking protocol": "the filesystem has no file locks; point TRIAGE_HOME to a local disk, or use PostgreSQL",
@@ -165,7 +172,8 @@ _HINTS = {
 def _reason(error: Exception, url: URL) -> str:
     """The driver's own words on one line, without SQL, parameters or secrets of the URL."""
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
-    words = " ".join(str(cause.args[0] if cause.args else cause).split()) or type(cause).__name__
+    primary = getattr(getattr(cause, "diag", None), "message_primary", None)  # PostgreSQL's details may hold a row
+    words = " ".join(str(primary or (cause.args[0] if cause.args else cause)).split()) or type(cause).__name__
     for secret in (str(url.password or ""), *(v for v in url.query.values() if isinstance(v, str))):
         if len(secret) > 2:
             words = words.replace(secret, "***")

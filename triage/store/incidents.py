@@ -174,8 +174,9 @@ def _add(connection: Connection, reading: rows.Reading, keys: Mapping[str, Any])
 
 
 def _insert(connection: Connection, table: type[tables.Base], values: Mapping[str, Any]) -> int:
-    key: int = connection.execute(insert(table).values(**values).returning(table.__table__.c.id)).scalar_one()
-    return key
+    done = connection.execute(insert(table.__table__).values(**values))  # type: ignore[arg-type]
+    assert done.inserted_primary_key is not None  # without RETURNING, which SQLite has not known before 3.35
+    return int(done.inserted_primary_key[0])
 
 
 def _insert_all(
