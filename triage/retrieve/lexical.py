@@ -8,7 +8,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 _K1, _B = 1.2, 0.5
-_ENOUGH = 8.0  # as much as this many words of the rarest kind is a full match, however long the query
+_LEAST, _ENOUGH = 3.0, 8.0  # a full match is worth this many words of the rarest kind: a query of one common word
+# is none, and a long one need not match whole
+_WORTH_NAMING = 0.4  # of the rarity of the rarest word: `job` and `error` explain nothing
 
 # What differs between two runs of the same failure, and so says nothing.
 _NOISE = re.compile(
@@ -21,7 +23,8 @@ _NOISE = re.compile(
 )
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|\d+")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_NUMBERED = re.compile(r"([A-Za-z]{2,})[ :=#\[(_]{1,3}(\d{1,4})\b")  # Xid 79, signal 9, exit code: 137
+_NUMBERED = re.compile(r"([A-Za-z]{2,})[ :=#\[(_]{1,4}(\d{1,4})\b")  # Xid 79, signal 9, exit code: 137
+_COUNTERS = frozenset("pid rank line step iteration iter epoch node gpu worker port len size total".split())  # noqa: SIM905
 _STOP = frozenset(
     """a an and any are as at be been but by can did do does for from had has have how if in into is it its no not of on
     one or our so than that the their then there these they this to was we were what when where which while who why
@@ -29,19 +32,23 @@ _STOP = frozenset(
 )
 
 
-def words(text: str) -> Iterator[str]:
-    """Lower-case terms: identifiers, their parts (snake, camel), plain words without endings, word:number pairs."""
+def words(text: str) -> Iterator[tuple[str, str]]:
+    """Terms with the words they stand for.
+
+    Identifiers whole and their parts (snake, camel), plain words without endings, word:number pairs; lower case.
+    """
     text = _NOISE.sub(" ", text)
     for name, number in _NUMBERED.findall(text):
-        yield f"{name.lower()}:{int(number)}"
+        if name.lower() not in _COUNTERS:
+            yield f"{name.lower()}:{int(number)}", f"{name} {number}"
     for word in _WORD.findall(text):
         parts = _PARTS.findall(word)
         if len(parts) > 1 and len(word) > 3:
-            yield word.lower()
+            yield word.lower(), word
         for part in parts:
-            term = _stem(part.lower())
-            if len(term) > 1 and not term.isdigit() and term not in _STOP:
-                yield term
+            lower = part.lower()
+            if len(lower) > 1 and not lower.isdigit() and lower not in _STOP:
+                yield _stem(lower), part
 
 
 def _stem(word: str) -> str:
@@ -65,7 +72,7 @@ class Lexicon:
 
     def __init__(self, texts: Mapping[str, Sequence[str]]) -> None:
         """texts: id to its parts; a part given twice weighs twice."""
-        counts = {name: Counter(word for part in parts for word in words(part)) for name, parts in texts.items()}
+        counts = {name: Counter(term for part in parts for term, _ in words(part)) for name, parts in texts.items()}
         found = Counter(term for terms in counts.values() for term in terms)
         self._idf = {term: _rarity(n, len(counts)) for term, n in found.items()}
         self._rarest = _rarity(0, len(counts))
@@ -78,8 +85,9 @@ class Lexicon:
 
     def scores(self, query: str) -> dict[str, float]:
         """Every text that shares a term with the query."""
-        terms = set(words(query))
-        full = min(sum(self._idf.get(term, self._rarest) for term in terms), _ENOUGH * self._rarest)
+        terms = {term for term, _ in words(query)}
+        asked = sum(self._idf.get(term, self._rarest) for term in terms)
+        full = min(max(asked, _LEAST * self._rarest), _ENOUGH * self._rarest)
         found: defaultdict[str, float] = defaultdict(float)
         for term in terms:
             for name, weight in self._postings.get(term, {}).items():
@@ -87,9 +95,11 @@ class Lexicon:
         return {name: min(1.0, score / full) for name, score in found.items()}
 
     def shared(self, name: str, query: str, at_most: int = 3) -> tuple[str, ...]:
-        """The rarest terms that the query and the text share, rarest first."""
-        common = [term for term in set(words(query)) if name in self._postings.get(term, {})]
-        return tuple(sorted(common, key=lambda term: (-self._idf[term], term))[:at_most])
+        """The rare words that the query and the text share, as the query has them, rarest first."""
+        least = _WORTH_NAMING * self._rarest
+        common = {t: word for t, word in words(query) if name in self._postings.get(t, {}) and self._idf[t] >= least}
+        rarest = sorted(common, key=lambda term: (-self._idf[term], term))
+        return tuple(dict.fromkeys(common[term] for term in rarest))[:at_most]
 
 
 def _rarity(texts_with: int, total: int) -> float:

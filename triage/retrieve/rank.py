@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from triage.domain import KnownIncident, Similar
 from triage.retrieve.lexical import Lexicon
 
-MIN_SCORE = 0.30
+MIN_SCORE = 0.35  # for a diagnosis: the same failure type alone does not reach it
+MIN_SCORE_ASKED = 0.15  # for a person who searches and judges for himself
 _DENSE, _LEXICAL, _STRUCTURED = 0.6, 0.6, 0.7
 _COSINE_NOISE, _COSINE_SAME = 0.2, 0.8  # of this kind of model: unrelated texts, paraphrases
 _SIMILAR_TEXT = 0.5  # dense likeness that is worth a word
@@ -79,6 +80,11 @@ class Ranker:
     def lexical(self, query: Query) -> dict[str, float]:
         """Lexical likeness alone, by incident."""
         return self._lexicon.scores(query.full_text())
+
+    def structured(self, query: Query) -> dict[str, float]:
+        """Structured likeness alone, by incident."""
+        log = _normal(query.full_text())
+        return {name: self._structured(query, log, incident).score for name, incident in self._incidents.items()}
 
     def _structured(self, query: Query, log: str, incident: KnownIncident) -> _Likeness:
         missing, reasons = 1.0, []

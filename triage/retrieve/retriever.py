@@ -79,7 +79,7 @@ class Retriever:
     def add(self, incidents: Iterable[KnownIncident]) -> None:
         """More incidents, or newer versions of them; embedded with the next question."""
         self._incidents.update((incident.id, incident) for incident in incidents)
-        self._ranker = Ranker(self._incidents.values(), self._categories)
+        self.ranker = Ranker(self._incidents.values(), self._categories)
         self._owner = {key: i.id for i in self._incidents.values() for key in _keys(i)}
         self._strangers = None
 
@@ -93,7 +93,7 @@ class Retriever:
         """
         if k < 1 or not self._incidents:
             return ()
-        return self._ranker.rank(query, self.cosines(query) if dense else {}, k, min_score)
+        return self.ranker.rank(query, self.cosines(query) if dense else {}, k, min_score)
 
     def cosines(self, query: Query) -> dict[str, float]:
         """Cosine of the nearest passage of each incident; a damaged index is built anew. Errors: IndexUnavailableError."""

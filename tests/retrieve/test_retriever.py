@@ -1,0 +1,229 @@
+"""Similar incidents: why they are, when there are none, and an index that follows the incidents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from triage import kb
+from triage.domain import Diagnosis, Evidence, KnownIncident
+from triage.errors import IndexBrokenError, IndexUnavailableError
+from triage.retrieve.chroma import ChromaIndex
+from triage.retrieve.embedding import MINILM, MiniLM
+from triage.retrieve.index import MemoryIndex, Vector
+from triage.retrieve.rank import MIN_SCORE, Query
+from triage.retrieve.retriever import Retriever, open_retriever, query_of
+
+CATEGORIES = {"nvlink-error": "infrastructure", "cuda-error": "infrastructure", "key-error": "script"}
+
+
+def incident(name: str, **fields: object) -> KnownIncident:
+    base = KnownIncident(
+        name, "Org", "2024-01", name, "unknown", "unknown", (), f"symptoms of {name}", (), f"cause of {name}", ()
+    )
+    return replace(base, **fields)  # type: ignore[arg-type]
+
+
+NVLINK = incident(
+    "nvlink",
+    title="NVLink faults on one machine",
+    failure_type="nvlink-error",
+    root_cause_class="hardware-failure",
+    components=("nvlink", "gpu"),
+    symptoms="Training dies in the backward pass; the kernel log names NVLink.",
+    error_strings=("RuntimeError: CUDA error: uncorrectable NVLink error detected during the execution",),
+    root_cause="A cable of the NVSwitch tray was loose.",
+    remediation=("Drained the node.", "Reseated the tray."),
+    outcome="confirmed",
+)
+TOKENIZER = incident(
+    "db:12",
+    title="Tokenizer file was missing a key",
+    failure_type="key-error",
+    root_cause_class="config-error",
+    symptoms="Preprocessing ends with a KeyError when the vocabulary is read.",
+    root_cause="A hand-edited vocabulary.",
+)
+DATA = incident(
+    "data", title="Corrupt shard", symptoms="A shard of the dataset cannot be decoded.", failure_type="key-error"
+)
+
+
+class CountingModel(MiniLM):
+    """The shipped model, that keeps count of what it embeds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedded: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> list[Vector]:
+        self.embedded += texts
+        return super().embed(texts)
+
+
+@pytest.fixture(scope="module")
+def model() -> CountingModel:
+    return CountingModel()
+
+
+@pytest.fixture
+def retriever(model: CountingModel) -> Retriever:
+    return Retriever(MemoryIndex(), model, [NVLINK, TOKENIZER, DATA], CATEGORIES)
+
+
+# ------------------------------------------------------------------------------------------------ ranking
+def test_the_reasons_are_given_in_words(retriever: Retriever) -> None:
+    query = Query(
+        "The GPUs of one node lost their NVLink",
+        failure_type="nvlink-error",
+        root_cause_class="hardware-failure",
+        components=("GPU",),
+        error_strings=("[rank3]: RuntimeError: CUDA error: uncorrectable NVLink error detected during the  execution",),
+    )
+    (first,) = retriever.similar(query)
+    assert first.incident == "nvlink" and first.title == NVLINK.title
+    assert first.why == (
+        "same failure type nvlink-error; same cause class hardware-failure; same component gpu; both mention "
+        "`RuntimeError: CUDA error: uncorrectable NVLink error detected during the execution`; similar text"
+    )
+    assert (first.outcome, first.remediation) == ("confirmed", NVLINK.remediation)
+    assert MIN_SCORE <= first.score <= 1
+
+
+def test_a_near_type_is_said_to_be_near_only(retriever: Retriever) -> None:
+    query = Query("uncorrectable NVLink error in the backward pass of training", failure_type="cuda-error")
+    (first,) = retriever.similar(query)
+    assert first.incident == "nvlink"
+    assert first.why.startswith("same category infrastructure; ") and "failure type" not in first.why
+
+
+def test_nothing_similar_gives_nothing(retriever: Retriever) -> None:
+    for text in ("", "how to bake bread", "\x00\x01", "error", "12345"):
+        assert retriever.similar(Query(text)) == (), text
+
+
+def test_the_same_type_alone_is_not_similar(retriever: Retriever) -> None:
+    assert retriever.similar(Query("something else entirely, about bread", failure_type="key-error")) == ()
+
+
+def test_unknown_is_no_type_to_share(model: CountingModel) -> None:
+    retriever = Retriever(MemoryIndex(), model, [incident("a"), incident("b")], CATEGORIES)
+    found = retriever.similar(Query("bread", failure_type="unknown", root_cause_class="unknown"), min_score=0)
+    assert len(found) == 2
+    assert all("same" not in similar.why and similar.score < 0.1 for similar in found)
+
+
+def test_an_error_string_is_found_whatever_its_numbers(model: CountingModel) -> None:
+    known = incident("ib", error_strings=("Got completion with error 12, opcode 1, len 32478, vendor err 129",))
+    retriever = Retriever(MemoryIndex(), model, [known, NVLINK, DATA], CATEGORIES)
+    (first,) = retriever.similar(
+        Query("NCCL WARN NET/IB : Got completion with error 12, opcode 1, len 91523, vendor err 129")
+    )
+    assert first.incident == "ib" and "both mention `Got completion with error 12" in first.why
+
+
+def test_a_short_error_string_proves_nothing(model: CountingModel) -> None:
+    retriever = Retriever(MemoryIndex(), model, [incident("oom", error_strings=("Killed",)), NVLINK], CATEGORIES)
+    assert not any("both mention" in s.why for s in retriever.similar(Query("Killed by the baker"), min_score=0))
+
+
+def test_an_error_string_that_many_share_says_less(model: CountingModel) -> None:
+    rare, common = "RuntimeError: the tray is loose", "RuntimeError: the shop is shut"
+    known = [incident(f"i{n}", error_strings=(common,)) for n in range(8)] + [
+        incident("one", error_strings=(rare, common))
+    ]
+    retriever = Retriever(MemoryIndex(), model, known, CATEGORIES)
+    scores = {
+        s.incident: s.score
+        for s in retriever.similar(Query("", error_strings=(rare, common)), 9, dense=False, min_score=0)
+    }
+    assert scores["one"] > scores["i0"] + 0.2
+
+
+def test_k_bounds_the_answer_and_ties_have_an_order(model: CountingModel) -> None:
+    known = [incident(f"i{n}", title="same", symptoms="same words", root_cause="same") for n in (3, 1, 2)]
+    retriever = Retriever(MemoryIndex(), model, known, CATEGORIES)
+    assert [s.incident for s in retriever.similar(Query("same words"), 2, min_score=0)] == ["i1", "i2"]
+    assert retriever.similar(Query("same words"), 0) == ()
+    assert Retriever(MemoryIndex(), model, [], {}).similar(Query("same words")) == ()
+
+
+def test_the_question_of_a_diagnosis() -> None:
+    def cite(number: int, role: str, text: str) -> Evidence:
+        return Evidence(f"E{number}", "job.log", number, text, role, "nvlink-error", title=f"title {role}")  # type: ignore[arg-type]
+
+    diagnosis = Diagnosis(
+        "failed", "nvlink-error", "infrastructure", "hardware-failure", "supported", "A link failed.", "restart-excluding",
+        evidence=(cite(1, "context", "seen"), cite(2, "cascade", "later"), cite(3, "root", "first"), cite(4, "root", "first")),
+    )  # fmt: skip
+    query = query_of(diagnosis)
+    assert query.error_strings == ("first", "later", "seen")
+    assert query.text == "A link failed.\ntitle root\ntitle cascade\ntitle context"
+    assert (query.failure_type, query.root_cause_class) == ("nvlink-error", "hardware-failure")
+
+
+# ------------------------------------------------------------------------------------------------ the index follows
+def test_only_new_and_changed_incidents_are_embedded(model: CountingModel, tmp_path: Path) -> None:
+    def begin(*known: KnownIncident) -> int:
+        model.embedded.clear()
+        retriever = Retriever(ChromaIndex(model.name, model.dimension, folder=tmp_path), model, known, CATEGORIES)
+        return retriever.sync()
+
+    assert begin(NVLINK, TOKENIZER) == len(model.embedded) == 5
+    assert begin(NVLINK, TOKENIZER) == len(model.embedded) == 0
+    assert begin(NVLINK, TOKENIZER, DATA) == len(model.embedded) == 2
+    assert begin(NVLINK, replace(TOKENIZER, root_cause="A vocabulary of another model.")) == 2
+    assert begin(NVLINK, replace(TOKENIZER, outcome="rejected")) == 0, "an outcome is not embedded"
+
+
+def test_entries_of_others_are_passed_over_and_left_alone(model: CountingModel, tmp_path: Path) -> None:
+    index = ChromaIndex(model.name, model.dimension, folder=tmp_path)
+    Retriever(index, model, [NVLINK, TOKENIZER], CATEGORIES).sync()
+    other = Retriever(index, model, [DATA], CATEGORIES)
+    found = other.similar(Query("A shard of the dataset cannot be decoded"), min_score=0)
+    assert [similar.incident for similar in found] == ["data"]
+    assert index.count() == 7
+
+
+def test_incidents_may_be_added_to_a_retriever_in_use(retriever: Retriever) -> None:
+    question = Query("the cooling pump of rack 7 stopped and GPUs throttled")
+    assert retriever.similar(question) == ()
+    retriever.add([incident("db:99", title="Cooling pump stopped", symptoms="GPUs of a rack throttle.")])
+    assert [similar.incident for similar in retriever.similar(question)] == ["db:99"]
+
+
+def test_a_damaged_index_is_built_anew_on_the_way(model: CountingModel, tmp_path: Path) -> None:
+    index = ChromaIndex(model.name, model.dimension, folder=tmp_path)
+    Retriever(index, model, [NVLINK], CATEGORIES).sync()
+    (tmp_path / "chroma" / "chroma.sqlite3").write_bytes(b"no database" * 1000)
+    with pytest.raises(IndexBrokenError):
+        index.count()
+    retriever = Retriever(index, model, [NVLINK], CATEGORIES)
+    assert [s.incident for s in retriever.similar(Query("NVLink fault in the backward pass"))] == ["nvlink"]
+    assert index.count() == 3
+
+
+def test_without_an_index_words_and_structure_still_answer(model: CountingModel, tmp_path: Path) -> None:
+    (tmp_path / "index").write_text("a file stands where the folder should be")
+    index = ChromaIndex(model.name, model.dimension, folder=tmp_path / "index")
+    retriever = Retriever(index, model, [NVLINK, TOKENIZER], CATEGORIES)
+    query = Query("NVLink error in the backward pass", failure_type="nvlink-error")
+    with pytest.raises(IndexUnavailableError):
+        retriever.similar(query)
+    (first,) = retriever.similar(query, dense=False)
+    assert first.incident == "nvlink" and "similar text" not in first.why
+
+
+def test_opening_one_touches_nothing(tmp_path: Path) -> None:
+    open_retriever(tmp_path / "home", "", MINILM, kb.known_incidents())
+    open_retriever(tmp_path / "home", "http://far.invalid:8000", MINILM, kb.known_incidents())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_offline_asks_no_server_of_another_machine(tmp_path: Path) -> None:
+    retriever = open_retriever(tmp_path, "http://far.invalid:8000", MINILM, [NVLINK], offline=True)
+    assert retriever.sync() == 3
+    assert (tmp_path / "index" / "chroma").is_dir()
