@@ -46,7 +46,7 @@ def _runs(name: str) -> bool:
 
 
 # What typer raises for unknown commands, options and values.
-_BAD_USAGE = typer.BadParameter.__mro__[2]
+_BAD_USAGE: type[Exception] = typer.BadParameter.__mro__[2]
 
 app = typer.Typer(
     cls=_Lazy, no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
@@ -82,7 +82,7 @@ def main() -> None:
     except (typer.Abort, KeyboardInterrupt):
         _fail("interrupted", 130)
     except _BAD_USAGE as error:
-        _fail(f"{error.format_message()} (see triage --help)", 2)
+        _fail(f"{getattr(error, "format_message", error.__str__)()} (see triage --help)", 2)
     except BrokenPipeError:
         # The reader closed the pipe: not an error. Point stdout elsewhere so that the interpreter's own flush is silent.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

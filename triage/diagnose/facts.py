@@ -49,8 +49,8 @@ class Facts:
         if finding.line.file in self.system_files:
             return False
         end = self.ends.get(finding.line.file)
-        if end is not None and end.line.number > finding.line.number:
-            return True
+        if end is not None and end.line.number > finding.line.number and finding.signature.outcome != "interrupted":
+            return True  # an interrupt is one even if the program then ends in good order
         later = [s for s in self.steps.get(finding.line.file, ()) if s.line.number > finding.line.number]
         return bool(later) and _well_after(finding.line, later)
 
@@ -71,8 +71,10 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
         key = (finding.line.file, finding.line.number)
         if finding.signature.outcome == "healthy":
             ends[finding.line.file] = finding
-        elif key not in best:
-            best[key] = finding
+            continue
+        if finding.signature.role == "cascade" and finding.signature.failure_type == "unknown":
+            ends.pop(finding.line.file, None)  # the program's last words, but its launcher says that it failed
+        best.setdefault(key, finding)
     _add_uncaught(best, tracebacks)
     _drop_chain_links(best, tracebacks)
     order = {file.name: i for i, file in enumerate(log.files)}
