@@ -22,6 +22,14 @@ _RETEST = 8  # a plain skeleton is tried against the rules again at 8, 64, 512 .
 _BLANK_END = r"[\t ]*$"  # what reads the kept lines strips blanks at their ends
 
 
+def _as_rule(pattern: str) -> str:
+    return confine(pattern, AFTER_PREFIX, _BLANK_END)
+
+
+def _to_blank_end(pattern: str) -> str:
+    return confine(pattern, end=_BLANK_END)
+
+
 @dataclass(slots=True)
 class Shape:
     """What is known of all lines of one skeleton. main: the kind that most of them are."""
@@ -34,6 +42,8 @@ class Shape:
     main: Kind = PLAIN
     retest_at: int = _RETEST
     seen: int = 0
+    boundary_tests: int = 0
+    opens_runs: bool = False
     tallies: dict[Kind, Tally] = field(default_factory=dict)  # of the run being scanned
 
 
@@ -43,13 +53,13 @@ class Classifier:
     def __init__(self, rules: Sequence[FilterRule], hot: Sequence[str], signatures: Sequence[str] = ()) -> None:
         self.rules = tuple(rules)
         self._rules = [_Lazy(rule.pattern) for rule in rules]
-        self._rule_set = PatternSet([confine(rule.pattern, AFTER_PREFIX, _BLANK_END) for rule in rules], "filter rules")
+        self._rule_set = PatternSet([rule.pattern for rule in rules], "filter rules", _as_rule)
         real: dict[str, list[str]] = {pattern: [] for pattern in hot}
         for pattern in signatures:
             real.setdefault(erase(pattern), []).append(pattern)
         self._real = list(real.values())
-        self._hot = PatternSet([confine(pattern, end=_BLANK_END) for pattern in real], "signatures")
-        self._marks = PatternSet([confine(pattern, end=_BLANK_END) for pattern in guard.erased()], "guard")
+        self._hot = PatternSet(list(real), "signatures", _to_blank_end)
+        self._marks = PatternSet(guard.erased(), "guard", _to_blank_end)
         self._watch = functools.lru_cache(256)(lambda patterns: Confined(patterns, end=_BLANK_END))
 
     def shape(self, raw: bytes, key: bytes) -> Shape:

@@ -7,9 +7,7 @@ time stamp, level, logger name, file and line, a progress bar that shares the li
 
 from __future__ import annotations
 
-import re
 import re._constants as sre  # type: ignore[import-not-found]
-import re._parser as sre_parser  # type: ignore[import-not-found]
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +15,7 @@ from typing import Any
 import re2
 
 from triage.errors import KnowledgeError
+from triage.regex import parse
 
 # No counted repeats here: it stands in every rule, and RE2 copies what it counts.
 _NUMBER = r"[-+]?[\d.,]*\d[\d.,]*(?:[eE][-+]?\d+)?"
@@ -75,10 +74,7 @@ def confine(pattern: str, start: str = "^", end: str = "$") -> str:
     """
     if "[[:" in pattern:
         raise KnowledgeError(f"pattern {pattern!r} uses a POSIX class", r"write \d, \w, \s or a range")
-    try:
-        tree = sre_parser.parse(pattern)
-    except re.error as error:
-        raise KnowledgeError(f"pattern {pattern!r} cannot be read: {error}") from None
+    tree = parse(pattern)
     body = _sequence(tree, _Ends(start, end))
     return f"(?i:{body})" if tree.state.flags & sre.SRE_FLAG_IGNORECASE else f"(?:{body})"
 
