@@ -23,6 +23,7 @@ from triage.errors import KnowledgeError
 
 ERASED = b"0123456789abcdefABCDEF"
 _ERASED_SET = frozenset(ERASED.decode())
+_TOGETHER = 16  # patterns of one set; the states of one automaton for many multiply
 MAX_PATTERN = 20000  # derived patterns are longer than those that people write
 
 
@@ -50,48 +51,66 @@ class PatternSet:
 
     RE2's own set builds one automaton of all patterns, which text that never repeats drives out of its cache (0.5 ms a
     line with 800 patterns). Here the words that patterns need are looked for first, in one pass of Aho-Corasick, and
-    only patterns whose word is there are tried; each is compiled when it is first tried.
+    only patterns whose word is there are tried; each is compiled when it is first tried. Patterns that need no word go
+    into small sets.
     """
 
     def __init__(
         self, patterns: Sequence[str], where: str = "patterns", narrow: Callable[[str], str] | None = None
     ) -> None:
-        """narrow: what is really run for a pattern; it must match nothing that the pattern does not."""
+        """narrow: what is really run for a pattern; it must need the same words that the pattern needs."""
         self._patterns = tuple(patterns)
         self._narrow = narrow or (lambda pattern: pattern)
         self._where = where
-        self._compiled: list[Any] = [None] * len(self._patterns)
-        self._always: list[int] = []
+        self._single: list[Any] = [None] * len(self._patterns)
+        always: list[int] = []
         owners: dict[str, list[int]] = {}
         for index, pattern in enumerate(self._patterns):
             words = literals.required(parse(pattern))
             if words is None:
-                self._always.append(index)
+                always.append(index)
             for word in words or ():
                 owners.setdefault(word, []).append(index)
         self._owners = list(owners.values())
         self._words = ahocorasick_rs.AhoCorasick(list(owners)) if owners else None
+        self._always = [always[i : i + _TOGETHER] for i in range(0, len(always), _TOGETHER)]
+        self._groups: list[Any] = [None] * len(self._always)
 
     def match(self, text: str) -> list[int]:
         """Indexes of the patterns that match, ascending."""
-        return [index for index in self._candidates(text) if self._regex(index).search(_sound(text))]
-
-    def _candidates(self, text: str) -> list[int]:
-        if self._words is None:
-            return self._always
-        hits = self._words.find_matches_as_indexes(literals.fold(_sound(text)), overlapping=True)
-        if not hits:
-            return self._always
-        found = set(self._always)
-        for word, _start, _end in hits:
-            found.update(self._owners[word])
+        raw = text.encode("utf-8", "replace")
+        found = [i for i in self._candidates(text) if self._one(i).Match(raw)]
+        for at, members in enumerate(self._always):
+            if self._groups[at] is None:
+                self._groups[at] = self._compile(members)
+            found += [members[hit] for hit in self._groups[at].Match(raw) or ()]
         return sorted(found)
 
-    def _regex(self, index: int) -> Any:
-        regex = self._compiled[index]
-        if regex is None:
-            regex = self._compiled[index] = compile_pattern(self._narrow(self._patterns[index]), self._where)
-        return regex
+    def _candidates(self, text: str) -> set[int]:
+        if self._words is None:
+            return set()
+        hits = self._words.find_matches_as_indexes(literals.fold(_sound(text)), overlapping=True)
+        return {owner for word in {hit[0] for hit in hits} for owner in self._owners[word]}
+
+    def _one(self, index: int) -> Any:
+        if self._single[index] is None:
+            self._single[index] = self._compile([index])
+        return self._single[index]
+
+    def _compile(self, members: Sequence[int]) -> Any:
+        """An RE2 set of some of the patterns; its Match is called with less ado than a pattern's search."""
+        options = re2.Options()
+        options.log_errors = False
+        options.max_mem = 32 << 20
+        group = re2.Set.SearchSet(options)
+        for index in members:
+            pattern = self._narrow(self._patterns[index])
+            try:
+                group.Add(pattern)
+            except re2.error as error:
+                raise KnowledgeError(f"{self._where}: {pattern!r} does not compile: {_text(error)}") from None
+        group.Compile()
+        return group
 
 
 def _sound(text: str) -> str:

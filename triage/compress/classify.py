@@ -42,8 +42,6 @@ class Shape:
     main: Kind = PLAIN
     retest_at: int = _RETEST
     seen: int = 0
-    boundary_tests: int = 0
-    opens_runs: bool = False
     tallies: dict[Kind, Tally] = field(default_factory=dict)  # of the run being scanned
 
 
