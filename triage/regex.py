@@ -66,7 +66,7 @@ class PatternSet:
         always: list[int] = []
         owners: dict[str, list[int]] = {}
         for index, pattern in enumerate(self._patterns):
-            words = literals.required(parse(pattern))
+            words = _words(pattern)
             if words is None:
                 always.append(index)
             for word in words or ():
@@ -111,6 +111,13 @@ class PatternSet:
                 raise KnowledgeError(f"{self._where}: {pattern!r} does not compile: {_text(error)}") from None
         group.Compile()
         return group
+
+
+def _words(pattern: str) -> literals.Required | None:
+    try:
+        return literals.required(parse(pattern))
+    except KnowledgeError:
+        return None  # RE2 may still know it; it is tried on every text
 
 
 def _sound(text: str) -> str:
