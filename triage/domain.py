@@ -179,6 +179,7 @@ class Cascade:
     effect: tuple[str, ...]
     order: str  # before: the cause comes first; any: it is reported late by its nature
     why: str
+    same_event: bool = False  # cause and effect are lines of one event, so both are the root
 
 
 @dataclass(frozen=True, slots=True)

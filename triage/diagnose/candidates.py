@@ -35,7 +35,11 @@ class Candidate:
 class Explained:
     effect: Candidate
     by: Candidate
-    why: str
+    rule: Cascade
+
+    @property
+    def why(self) -> str:
+        return self.rule.why
 
 
 def candidates(facts: Facts, roles: Iterable[str]) -> list[Candidate]:
@@ -64,16 +68,16 @@ def not_later(cause: Finding, effect: Finding) -> bool:
     return True
 
 
-def explains(cause: Candidate, effect: Candidate, rules: Sequence[Cascade]) -> str:
-    """Why `cause` explains `effect`, or ""."""
+def explains(cause: Candidate, effect: Candidate, rules: Sequence[Cascade]) -> Cascade | None:
+    """The rule by which `cause` explains `effect`, if any."""
     if cause.signature.id == effect.signature.id:
-        return ""
+        return None
     for rule in rules:
         if not _named(cause, rule.cause) or not _named(effect, rule.effect):
             continue
         if rule.order == "any" or not_later(cause.first, effect.first):
-            return rule.why
-    return ""
+            return rule
+    return None
 
 
 def _named(candidate: Candidate, names: Sequence[str]) -> bool:
@@ -89,9 +93,9 @@ def explanations(found: Sequence[Candidate], rules: Sequence[Cascade]) -> list[E
     pairs = []
     for cause in found:
         for effect in found:
-            why = explains(cause, effect, rules) if cause is not effect else ""
-            if why and not (explains(effect, cause, rules) and _beats(effect, cause)):
-                pairs.append(Explained(effect, cause, why))
+            rule = explains(cause, effect, rules)
+            if rule and not (explains(effect, cause, rules) and _beats(effect, cause)):
+                pairs.append(Explained(effect, cause, rule))
     return pairs
 
 

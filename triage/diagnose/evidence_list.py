@@ -18,9 +18,9 @@ MAX_CONTEXT = 6
 
 
 def cite(
-    facts: Facts, root: Candidate | None, cascade: Sequence[Candidate], context: Sequence[Finding]
+    facts: Facts, roots: Sequence[Candidate], cascade: Sequence[Candidate], context: Sequence[Finding]
 ) -> list[Evidence]:
-    """Evidence in order; ids are E1, E2, ..."""
+    """Evidence in order; ids are E1, E2, ... roots: the cause, and other lines of the same event."""
     files = {f.name: f for f in facts.log.files}
     cited: list[Evidence] = []
 
@@ -47,7 +47,7 @@ def cite(
             )
         )
 
-    if root is not None:
+    for root in roots:
         firsts = first_of_each_rank(root.findings)[:MAX_ROOT]
         for i, finding in enumerate(firsts):
             rest = () if i else root.findings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from triage.domain import JobLog, LogFile, LogLine, Signature
 from triage.evidence.match import Finding, Matcher
@@ -15,6 +15,8 @@ from triage.evidence.tracebacks import Traceback, find_tracebacks
 # A finding that work went on after is handled, not fatal: this far on, by the clock or by lines.
 HANDLED_AFTER = timedelta(minutes=3)
 HANDLED_LINES = 150
+AROUND = timedelta(hours=1)  # of the job's own span of time; what a node logs about it
+CLUSTER_GAP = timedelta(hours=6)
 # Files that hold no job output: a finding there is never "handled" by progress.
 _SYSTEM_KINDS = frozenset({"kernel", "slurm", "sacct", "kubernetes", "fabric"})
 
@@ -75,6 +77,7 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
         if finding.signature.role == "cascade" and finding.signature.failure_type == "unknown":
             ends.pop(finding.line.file, None)  # the program's last words, but its launcher says that it failed
         best.setdefault(key, finding)
+    _drop_other_times(best, log)
     _add_uncaught(best, tracebacks)
     _drop_chain_links(best, tracebacks)
     order = {file.name: i for i, file in enumerate(log.files)}
@@ -86,6 +89,30 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
         ends=ends,
         system_files=frozenset(f.name for f in log.files if f.kind in _SYSTEM_KINDS),
     )
+
+
+def _drop_other_times(best: dict[tuple[str, int], Finding], log: JobLog) -> None:
+    """A node's own log goes back days: of its findings only those around the job stay, or else the last cluster."""
+    system = {f.name for f in log.files if f.kind in _SYSTEM_KINDS}
+    span = [line.time for f in log.files if f.name not in system for line in f.lines if line.time]
+    for name in system:
+        timed = sorted((f.line.time, key) for key, f in best.items() if key[0] == name and f.line.time)
+        if not timed:
+            continue
+        near = {key for at, key in timed if span and min(span) - AROUND <= at <= max(span) + AROUND}
+        keep = near or _last_cluster(timed)
+        for _, key in timed:
+            if key not in keep:
+                del best[key]
+
+
+def _last_cluster(timed: Sequence[tuple[datetime, tuple[str, int]]]) -> set[tuple[str, int]]:
+    keep = {timed[-1][1]}
+    for (earlier, key), (later, _) in zip(reversed(timed[:-1]), reversed(timed), strict=False):
+        if later - earlier > CLUSTER_GAP:
+            break
+        keep.add(key)
+    return keep
 
 
 def _add_uncaught(best: dict[tuple[str, int], Finding], tracebacks: Sequence[Traceback]) -> None:

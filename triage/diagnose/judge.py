@@ -48,7 +48,12 @@ def judge(log: JobLog, knowledge: Knowledge) -> Diagnosis:
     context = [f for f in facts.findings if f.signature.role == "context" and not facts.handled(f)]
     if verdict.root is None:
         return _without_cause(facts, verdict, context, knowledge)
-    return _with_cause(facts, verdict, cite(facts, verdict.root, verdict.cascade, context), knowledge)
+    same = [e.effect for e in verdict.pairs if e.by is verdict.root and e.rule.same_event]
+    later = [
+        e.effect for e in verdict.pairs if e.by is verdict.root and not e.rule.same_event and e.effect in verdict.rivals
+    ]
+    evidence = cite(facts, (verdict.root, *same), [*later, *verdict.cascade], context)
+    return _with_cause(facts, verdict, evidence, knowledge)
 
 
 def _decide(facts: Facts, knowledge: Knowledge) -> _Verdict:
@@ -184,7 +189,7 @@ def _without_cause(facts: Facts, verdict: _Verdict, context: Sequence[Finding], 
     # The first visible sign of the failure is where reading starts, though it is no cause.
     sign = Candidate(end.line.signature, (end.line,)) if end.line is not None and kind == "unknown" else None
     shown = [*context, end.line] if end.line is not None and sign is None else context
-    evidence = cite(facts, sign, verdict.cascade, shown)
+    evidence = cite(facts, (sign,) if sign else (), verdict.cascade, shown)
     return Diagnosis(
         outcome=end.outcome,
         failure_type=kind,
