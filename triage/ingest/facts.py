@@ -7,10 +7,10 @@ import re
 from triage.ingest.prefix import Fields, level_of
 
 _RANK = re.compile(
-    r"\[rank ?(\d{1,6})\][: ]|Process rank: (\d{1,6})\b|\b[Gg]lobal rank (\d{1,6}) (?:is|:)|^\s*rank #(\d{1,6}):"
-    r"|^\s*rank +: (\d{1,6}) \(local_rank|\[Rank (\d{1,6})\]|^Rank (\d{1,6})[:,]"
+    r"\[rank ?(\d{1,6})\][: ]|Process rank: (\d{1,6})\b|\b[Gg]lobal rank (\d{1,6}) (?:is|:)"
+    r"|^\s*rank +: (\d{1,6}) \(local_rank|\[Rank (\d{1,6})\]|^Rank (\d{1,6}),"
     r"|MPI_ABORT was invoked on rank (\d{1,6})\b|process rank (\d{1,6}) with PID"
-    r'|\bglobal_rank[=:] ?(\d{1,6})\b|"(?:global_)?rank": ?(\d{1,6})\b'
+    r'|\b(?:global_rank|GLOBAL_RANK)[=:] ?(\d{1,6})\b|"(?:global_)?rank": ?(\d{1,6})\b'
 )
 _LOCAL = re.compile(r"\(local_rank: (\d{1,3})\)|\blocal_rank[:=] ?(\d{1,3})\b(?! of)")
 _NODE = re.compile(
@@ -30,17 +30,18 @@ _ERROR = re.compile(
     r"|\[(?:ERROR|error|FATAL|CRITICAL)\]|[-| ](?:ERROR|CRITICAL|FATAL)(?: ?[-|:]|  )"
 )
 _LEVEL_FIELD = re.compile(r'"(?:level|severity|levelname|lvl)": ?"(\w{3,12})"')
-_DASHED = re.compile(r"(?:^|[-|\]\[(] ?)(TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL|LOGS) *[-|\])]")
+_MARKED = re.compile(r"(TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL|LOGS) *[-|\])]")
+_ERROR_WORDS = ("rror", "ERROR", "Exception", "atal", "FATAL", "Traceback", "Xid", "CRITICAL", "Interrupt", "Failure")
 
 
 def complete(text: str, at: int, fields: Fields) -> None:
     """Fills what is still unknown; `at` is where the message begins."""
-    low_rank = "ank" in text
+    low_rank = "ank" in text or "RANK" in text
     if fields.rank is None and low_rank and (match := _RANK.search(text)):
         fields.rank = int(next(g for g in match.groups() if g is not None))
     if fields.local_rank is None and low_rank and "ocal_rank" in text and (match := _LOCAL.search(text)):
         fields.local_rank = int(match[1] or match[2])
-    if fields.node is None and (match := _NODE.search(text)):
+    if fields.node is None and _may_name_node(text) and (match := _NODE.search(text)):
         fields.node = next(g for g in match.groups() if g is not None).rstrip(".,")
     if fields.gpu is None and ("GPU" in text or "Xid" in text or "cuda:" in text) and (match := _GPU.search(text)):
         fields.gpu = next(g for g in match.groups() if g is not None).lower()
@@ -50,13 +51,20 @@ def complete(text: str, at: int, fields: Fields) -> None:
         fields.program = _program(text, at)
 
 
+def _may_name_node(text: str) -> bool:
+    return (
+        "host" in text or " ON " in text or "node" in text or "Node" in text or "HOST" in text or "Running on" in text
+    )
+
+
 def _level(text: str, at: int) -> str | None:
     message = text[at : at + 200]
-    if match := _DASHED.search(message[:100]):
+    for match in _MARKED.finditer(message, 0, 100):
+        if match.start() == 0 or message[match.start() - 1] in "-|][(" or message[max(0, match.start() - 2)] in "-|][(":
+            return level_of(match[1])
+    if message.startswith("{") and (match := _LEVEL_FIELD.search(text)):
         return level_of(match[1])
-    if text[at : at + 1] == "{" and (match := _LEVEL_FIELD.search(text)):
-        return level_of(match[1])
-    if ("rr" in message or "E" in message or "Xid" in message or "atal" in message) and _ERROR.search(message):
+    if any(word in message for word in _ERROR_WORDS) and _ERROR.search(message):
         return "error"
     if ("arning" in message or "WARN" in message) and _WARNING.search(text[:400]):
         return "warning"

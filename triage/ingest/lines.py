@@ -13,6 +13,7 @@ from triage.ingest.times import Clock
 from triage.redact import redact
 
 _BAR_END = re.compile(r"\d/[\d?]+ \[[^\]]{1,80}\]")
+_NAMED_TIME = re.compile(r"(?:\bAT |^\s*time +: )(?=20\d\d-)")
 _JSON_TIME = re.compile(r'"(time_ms|ts|time|timestamp|@timestamp|asctime|datetime|created)": ?"?([^",}]{8,40})')
 _DATED = re.compile(
     rb"(?:19|20)\d\d-\d\d-\d\d[T _]\d\d:\d\d:\d\d"
@@ -97,13 +98,17 @@ class LineParser:
         at = prefix.peel(text, at, fields, self._clock)
         if fields.time is None and ("/s]" in text or "/it]" in text or OVERWRITTEN in text):
             at = self._behind_bar(text, at, fields)
-        if (
-            fields.time is None
-            and (text.startswith("{", at) or text.startswith(":::MLL"))
-            and (match := _JSON_TIME.search(text))
-        ):
-            fields.time = self._json_time(match[1], match[2])
+        if fields.time is None:
+            fields.time = self._time_within(text, at)
         return at
+
+    def _time_within(self, text: str, at: int) -> datetime | None:
+        """A stamp that a word in front of it, or a name in a JSON object, says to be that of the line."""
+        if ("AT 20" in text or "time " in text) and (match := _NAMED_TIME.search(text, 0, 300)):
+            return self._clock.read(text, match.end())[0]
+        if text.startswith(("{", "MLLOG {"), at) and (match := _JSON_TIME.search(text)):
+            return self._json_time(match[1], match[2])
+        return None
 
     def _behind_bar(self, text: str, at: int, fields: prefix.Fields) -> int:
         start = text.rfind(OVERWRITTEN) + len(OVERWRITTEN) if OVERWRITTEN in text else 0
