@@ -52,6 +52,9 @@ FORMATS: list[tuple[str, dict[str, object]]] = [
     ("torch.distributed.DistNetworkError: failed to listen", {"level": "error"}),
     ("ValueError: bad", {"level": "error"}),
     ("nothing that is an error here", {"level": None, "time": None, "rank": None, "node": None, "gpu": None}),
+    ("10/27/2022 09:58:56 - INFO - torch.distributed - Added", {"time": "2022-10-27T09:58:56", "level": "info"}),
+    ("27/10/2022 09:58:56 x", {"time": "2022-10-27T09:58:56"}),
+    ("2025-12-14 03:10:37,745\tSUCC scripts.py:860 -- started", {"time": "2025-12-14T03:10:37.745", "level": "info"}),
     # ISO with offsets
     ("2025-08-17T00:04:41.824748Z INFO agent", {"time": "2025-08-17T00:04:41.824748+00:00", "level": "info"}),
     ("2024-05-01T10:00:00+02:00 started", {"time": "2024-05-01T10:00:00+02:00"}),
@@ -217,6 +220,11 @@ FORMATS: list[tuple[str, dict[str, object]]] = [
         "\r 10%|█ | 1/9 [00:01<00:09, 1.1s/it]\r 20%|██ | 2/9 [00:02<00:08, 1.1s/it][rank2]:[E922 03:32:06.1 ProcessGroupNCCL.cpp:607] x",
         {"rank": 2, "level": "error", "program": "torch"},
     ),
+    (
+        "Generating train split: 0 examples [00:00, ? examples/s]slurmstepd-gpu019: error: *** JOB 2 ON gpu019 CANCELLED AT "
+        "2024-09-22T13:28:49 ***",
+        {"time": "2024-09-22T13:28:49", "level": "error", "program": "slurm", "node": "gpu019"},
+    ),
     # GPU memory
     ("GPU 3 has a total capacity of 79.15 GiB", {"gpu": "3"}),
     ("CUDA out of memory. Tried to allocate 2.00 GiB (GPU 1; 79.35 GiB total capacity", {"gpu": "1"}),
@@ -246,6 +254,7 @@ def test_formats(text: str, fields: dict[str, object]) -> None:
         "Epoch 3: rank_loss 0.3",
         "tensor([1, 2, 3])",
         "top-rank 7",
+        '    "rank": 0,',
     ],
 )
 def test_no_rank_out_of_random_numbers(text: str) -> None:

@@ -12,7 +12,7 @@ from triage.ingest.text import OVERWRITTEN, cut_middle, readable
 from triage.ingest.times import Clock
 from triage.redact import redact
 
-_BAR_END = re.compile(r"\d/[\d?]+ \[[^\]]{1,80}\]")
+_BAR_END = re.compile(r"\[\d{1,4}:\d\d[^\]]{0,80}(?:/s|/it|/ ?[a-z]{1,12})\]")
 _NAMED_TIME = re.compile(r"(?:\bAT |^\s*time +: )(?=20\d\d-)")
 _JSON_TIME = re.compile(r'"(time_ms|ts|time|timestamp|@timestamp|asctime|datetime|created)": ?"?([^",}]{8,40})')
 _DATED = re.compile(

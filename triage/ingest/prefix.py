@@ -10,13 +10,13 @@ from triage.ingest.times import Clock
 _LETTERS = {"T": "debug", "D": "debug", "I": "info", "W": "warning", "E": "error", "F": "fatal", "C": "fatal"}
 _LEVELS = {
     **dict.fromkeys(("trace", "debug", "verbose", "debug2", "debug3"), "debug"),
-    **dict.fromkeys(("info", "notice", "logs", "information"), "info"),
+    **dict.fromkeys(("info", "notice", "logs", "information", "succ", "vinfo"), "info"),
     **dict.fromkeys(("warn", "warning"), "warning"),
     **dict.fromkeys(("error", "err", "severe", "alert"), "error"),
     **dict.fromkeys(("critical", "fatal", "crit", "emerg", "panic"), "fatal"),
 }
 _PRIORITY = ("fatal", "fatal", "fatal", "error", "warning", "info", "info", "debug")
-_LEVEL_WORDS = "TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL|FATAL|SEVERE"
+_LEVEL_WORDS = "TRACE|DEBUG|V?INFO|SUCC|NOTICE|WARN|WARNING|ERROR|CRITICAL|FATAL|SEVERE"
 _SEPARATORS = re.compile(r"[ \t\-|:,>*]+")
 _RANK_TAG = re.compile(r"\[(?:rank ?|Rank |RANK |global_rank[= ])(\d{1,6})\]:? ?")
 _RANK_WORD = re.compile(r"[Rr]ank #?(\d{1,6}): ?(?![\d.]+%?$)")

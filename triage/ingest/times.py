@@ -19,6 +19,7 @@ _ISO = re.compile(
 )
 _SPARK = re.compile(r"(\d{2})/(\d{2})/(\d{2}) " + _CLOCK)
 _RICH = re.compile(r"(\d{2})[/-](\d{2}) \[?" + _CLOCK + r"\]?")
+_US = re.compile(r"(\d{1,2})/(\d{1,2})/(20\d\d),? " + _CLOCK + r"(?: ([AP]M)\b)?")
 _SYSLOG = re.compile(_MONTH + r" {1,2}(\d{1,2}) (?:(\d{4}) )?" + _CLOCK)
 _WEEKDAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? "
 _CTIME = re.compile(
@@ -130,6 +131,13 @@ def _spark(_: Clock, m: re.Match[str]) -> datetime:
         return _at((2000 + int(c), int(a), int(b)), tuple(clock))
 
 
+def _us(_: Clock, m: re.Match[str]) -> datetime:
+    """mm/dd/yyyy as Python's strftime habits have it; dd/mm/yyyy where no month is so high."""
+    a, b, year, h, mi, s, f, half = m.groups()
+    month, day = (int(a), int(b)) if int(a) <= 12 else (int(b), int(a))
+    return _at((int(year), month, day), (h, mi, s, f), half)
+
+
 def _month_day(clock: Clock, m: re.Match[str]) -> datetime | None:
     month, day, *rest = m.groups()
     return clock.near(int(month), int(day), tuple(rest))
@@ -177,6 +185,7 @@ _Reader = tuple[re.Pattern[str], Callable[[Clock, re.Match[str]], datetime | Non
 _DIGITS: tuple[_Reader, ...] = (
     (_ISO, _iso),
     (_SPARK, _spark),
+    (_US, _us),
     (_RICH, _month_day),
     (_EPOCH, _unix),
     (_CLOCK_ONLY, _of_day),
