@@ -103,6 +103,27 @@ def test_what_is_no_log_is_left_out_and_said(tmp_path: Path) -> None:
         assert name in said
 
 
+def test_settings_are_no_logs_but_what_clusters_write_in_the_same_formats_is_read(tmp_path: Path) -> None:
+    write(tmp_path / "config.json", b'{\n"lr": 1\n}\n')
+    write(tmp_path / "case.yaml", b"expect: healthy\n")
+    write(tmp_path / "Makefile")
+    write(tmp_path / "events.json", b'{"level":"info","msg":"a"}\n{"level":"error","msg":"b"}\n')
+    write(tmp_path / "error.json", b'{"message": {"message": "ValueError: x", "extraInfo": {}}}')
+    write(tmp_path / "pod.yaml", b"apiVersion: v1\nkind: Pod\n")
+    found, notes = discover([str(tmp_path)])
+    assert [(item.path.name, item.kind) for item in found if item.path] == [
+        ("error.json", "job"),
+        ("events.json", "job"),
+        ("pod.yaml", "kubernetes"),
+    ]
+    assert "config.json" in "".join(notes) and "case.yaml" in "".join(notes) and "Makefile" in "".join(notes)
+
+
+def test_the_hole_at_the_start_of_a_rotated_log(tmp_path: Path) -> None:
+    (item,), _ = discover([str(write(tmp_path / "a.log", bytes(1 << 20) + LOG))])
+    assert b"".join(chunks(item, [])).endswith(LOG)
+
+
 def test_a_file_the_user_names_is_read_whatever_its_ending(tmp_path: Path) -> None:
     (item,), notes = discover([str(write(tmp_path / "notes.md"))])
     assert (item.size, notes) == (len(LOG), ())

@@ -62,8 +62,8 @@ def _level(text: str, at: int) -> str | None:
     for match in _MARKED.finditer(message, 0, 100):
         if match.start() == 0 or message[match.start() - 1] in "-|][(" or message[max(0, match.start() - 2)] in "-|][(":
             return level_of(match[1])
-    if message.startswith("{") and (match := _LEVEL_FIELD.search(text)):
-        return level_of(match[1])
+    if message.startswith("{") and (named := _LEVEL_FIELD.search(text)):
+        return level_of(named[1])
     if any(word in message for word in _ERROR_WORDS) and _ERROR.search(message):
         return "error"
     if ("arning" in message or "WARN" in message) and _WARNING.search(text[:400]):

@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from triage.domain import FileKind
+from triage.ingest import content
 
 if TYPE_CHECKING:
     from triage.ingest.streams import Input
@@ -48,7 +49,16 @@ def classify(name: str, sample: bytes) -> FileKind:
         return "empty"
     if is_binary(sample):
         return "flight-recorder" if _is_flight_recorder(name, sample) else "binary"
-    return "job"
+    text = sample.replace(b"\x00", b"").decode("utf-8", "replace")
+    if text.startswith("{") and '"pg_config"' in text and '"entries"' in text:
+        return "flight-recorder"
+    return content.kind_of(PurePath(name).name.lower(), text)
+
+
+def is_json_lines(sample: bytes) -> bool:
+    """Whether each line is an object, as structured loggers write, rather than one document."""
+    lines = [line for line in sample.split(b"\n")[:20] if line.strip()]
+    return len(lines) > 1 and all(line.startswith(b"{") for line in lines)
 
 
 def is_binary(sample: bytes) -> bool:

@@ -29,7 +29,9 @@ _NOT_LOGS = frozenset(
         ".nsys-rep", ".qdrep", ".patch", ".diff",
     )
 )  # fmt: skip
+_NOT_LOG_NAMES = frozenset(("LICENSE", "NOTICE", "Makefile", "Dockerfile", "README", "requirements.txt"))
 _CONFIG = frozenset((".yaml", ".yml", ".json", ".toml", ".ini", ".cfg", ".conf", ".env"))
+_ERROR_FILES = frozenset(("error.json", "torchelastic_error.json"))  # what @record writes of a failed rank
 _COMPRESSED = frozenset((".gz", ".xz", ".bz2", ".zst", ".zstd", ".lzma"))
 
 
@@ -113,8 +115,11 @@ def _named(path: Path, name: str, notes: _Notes) -> Iterator[Input]:
     if path.is_fifo():
         yield Input(name, path, 0)
         return
-    kind = _kind(path, name, notes)
-    if kind is not None and not _no_text(kind, name, notes):
+    sample = _sample(path, name, notes)
+    if sample is None:
+        return
+    kind = kinds.classify(name, sample)
+    if not _no_text(kind, name, notes):
         status = path.stat()
         yield Input(name, path, status.st_size, kind, _modified(status))
 
@@ -155,13 +160,16 @@ def _in_folder(path: Path, notes: _Notes) -> Iterator[Input]:
         notes.skip(name, f"{_sort_of_file(status.st_mode)}, left out")
         return
     suffix = _suffix(path)
-    if suffix in _NOT_LOGS:
+    if suffix in _NOT_LOGS or path.name in _NOT_LOG_NAMES:
         notes.skip(name, "no log by its name, left out; name it to have it read")
         return
-    kind = _kind(path, name, notes)
-    if kind is None or _no_text(kind, name, notes):
+    sample = _sample(path, name, notes)
+    if sample is None:
         return
-    if suffix in _CONFIG and kind == "job":
+    kind = kinds.classify(name, sample)
+    if _no_text(kind, name, notes):
+        return
+    if suffix in _CONFIG and kind == "job" and not kinds.is_json_lines(sample) and path.name not in _ERROR_FILES:
         notes.skip(name, "settings rather than a log, left out; name it to have it read")
         return
     yield Input(name, path, status.st_size, kind, _modified(status))
@@ -174,14 +182,14 @@ def _suffix(path: Path) -> str:
     return suffixes[-1] if suffixes else ""
 
 
-def _kind(path: Path, name: str, notes: _Notes) -> FileKind | None:
-    """The kind by content; None when the file cannot be opened."""
+def _sample(path: Path, name: str, notes: _Notes) -> bytes | None:
+    """The start of the content; None when the file cannot be read."""
     problems: list[str] = []
     sample = streams.sample(Input(name, path, 0), problems)
     if problems and not sample:
         notes.add(name, problems[0].removeprefix(f"{name}: "))
         return None
-    return kinds.classify(name, sample)
+    return sample
 
 
 def _no_text(kind: FileKind, name: str, notes: _Notes) -> bool:

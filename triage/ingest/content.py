@@ -1,0 +1,106 @@
+"""Which program wrote a text, told by the wording of its first lines. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from triage.domain import FileKind
+
+_LINES = 400
+_KERNEL = re.compile(
+    r"(?:<\d{1,3}>)?\[ {0,5}\d{1,8}\.\d{3,9}\]|\[(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\]"
+    r"|.{0,120}\bkernel: |dmesg-erst-\d|Panic#\d Part\d"
+)
+_SYSLOG = re.compile(
+    r"(?:<\d{1,3}>)?(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\S{8,30}) [\w.:-]{1,80} [\w./@()-]{1,60}(?:\[\d+\])?: "
+)
+_SLURM_STAMP = re.compile(r"\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?\] ")
+_SLURM_WORDS = re.compile(
+    r"\b(?:JobId=|slurmd|slurmctld|slurmdbd|_rpc_|_slurm_rpc|sched(?:/\w+)?: |backfill|launch_?task|[Ll]aunching batch job|task/\w+|cred/\w+"
+    r"|node_did_resp|NodeName=|_job_complete|job_step|prolog|epilog|Registering slurmd|\[\d+\.(?:batch|extern|interactive|\d+)\])"
+)
+_SACCT = re.compile(
+    r"^\s*JobID(?:Raw)?[|, ].*\b(?:State|ExitCode|Elapsed|JobName)\b|^\s*JobId=\d+ .*JobName=|^\s*JobState=|^NodeName=\S+ (?:Arch|Addr|State)="
+    r"|^\s*JOBID\s+PARTITION\s+NAME|^PARTITION\s+AVAIL\s+TIMELIMIT|^NODELIST\s+NODES",
+    re.MULTILINE,
+)
+_KUBERNETES = re.compile(
+    r"^Name:\s+\S+\s*\n(?:.*\n){0,3}?Namespace:\s|^LAST SEEN\s+TYPE\s+REASON|^NAME\s+READY\s+STATUS\s+RESTARTS|^(?:NAMESPACE\s+)?LAST SEEN"
+    r"|^apiVersion: [\w./]+\s*$|^\s*\"apiVersion\": \"|^  Type\s+Reason\s+Age\s+From\s+Message",
+    re.MULTILINE,
+)
+_FABRIC_LINE = re.compile(
+    r".{0,60}\[tid \d+\]|.{0,60}\b(?:[Ff]abric ?[Mm]anager|NVSwitch|SXid)\b|-[IWE]- |Port (?:GUID|state|physical state|xmit)|# Port counters"
+    r"|CA '\w+'|\s+(?:Link layer|Base lid|Port \d+:)"
+)
+_FABRIC_HEAD = re.compile(
+    r"NVSMI LOG|^\| NVIDIA-SMI |\| Diagnostic +\| Result|ibdiagnet|^Load Plugins from:|^GPU \d+: NVIDIA .*UUID: GPU-",
+    re.MULTILINE,
+)
+_THREAD = re.compile(
+    r"Thread (?:0x)?[0-9A-Fa-f]+ \((?:active|idle|LWP|most recent call|Thread 0x)|Process \d+: |Thread \d+ \(Thread 0x"
+)
+_FRAME = re.compile(
+    r"\s+[\w.<>: ]{1,120} \(.{1,200}\)\s*$|#\d{1,3} +(?:0x[0-9a-f]+ in )?\w|  File \".{1,300}\", line \d+|Python v\d|\[<[0-9a-f]+>\] \w"
+)
+
+
+def kind_of(name: str, text: str) -> FileKind:
+    """The kind of a text file; name: its last part in lower case."""
+    lines = [line for line in text.split("\n")[:_LINES] if line.strip()]
+    for kind, test in _TESTS:
+        if test(name, text, lines):
+            return kind
+    return "job"
+
+
+def _share(lines: Sequence[str], pattern: re.Pattern[str]) -> float:
+    return sum(bool(pattern.match(line)) for line in lines) / len(lines) if lines else 0.0
+
+
+def _is_sacct(_: str, text: str, lines: Sequence[str]) -> bool:
+    head = "\n".join(lines[:12])
+    document = text.lstrip()[:1] == "{" and '"jobs"' in text and ('"exit_code"' in text or '"job_state"' in text)
+    return document or bool(_SACCT.search(head))
+
+
+def _is_kubernetes(_: str, __: str, lines: Sequence[str]) -> bool:
+    return bool(_KUBERNETES.search("\n".join(lines[:40]))) and not any("Traceback" in line for line in lines[:40])
+
+
+def _is_stacks(_: str, __: str, lines: Sequence[str]) -> bool:
+    threads = sum(bool(_THREAD.match(line)) for line in lines)
+    return threads > 0 and threads + sum(bool(_FRAME.match(line)) for line in lines) >= 0.6 * len(lines)
+
+
+def _is_slurm(name: str, _: str, lines: Sequence[str]) -> bool:
+    stamped = [line for line in lines if _SLURM_STAMP.match(line)]
+    if len(stamped) < 0.6 * len(lines):
+        return False
+    words = sum(bool(_SLURM_WORDS.search(line)) for line in stamped)
+    return name.startswith(("slurmd", "slurmctld", "slurmdbd")) or words >= max(1, 0.15 * len(stamped))
+
+
+def _is_fabric(name: str, text: str, lines: Sequence[str]) -> bool:
+    if name.startswith("fabricmanager") or _share(lines, _FABRIC_LINE) >= 0.4:
+        return True
+    # A job prints such a table too, and goes on.
+    tables = sum(line.lstrip().startswith(("|", "+", "=")) or " : " in line for line in lines)
+    return bool(_FABRIC_HEAD.search(text[:4000])) and tables >= 0.7 * len(lines)
+
+
+def _is_kernel(name: str, _: str, lines: Sequence[str]) -> bool:
+    if _share(lines, _KERNEL) >= 0.4 or _share(lines, _SYSLOG) >= 0.6:
+        return True
+    return name.startswith(("dmesg", "kern.log", "syslog", "messages", "journal")) and _share(lines, _KERNEL) > 0
+
+
+_TESTS: tuple[tuple[FileKind, Callable[[str, str, Sequence[str]], bool]], ...] = (
+    ("sacct", _is_sacct),
+    ("kubernetes", _is_kubernetes),
+    ("stacks", _is_stacks),
+    ("slurm", _is_slurm),
+    ("fabric", _is_fabric),
+    ("kernel", _is_kernel),
+)
