@@ -5,6 +5,7 @@ A block's borders depend on the bytes alone, not on how they were cut into chunk
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from triage.compress import clean
 from triage.compress.limits import ScanLimits
 from triage.regex import ERASED, skeleton
 
-MAX_HIDDEN = 20  # overwritten states of one line that are kept
+MAX_HIDDEN = 20  # overwritten states of one line that are kept, the first and the last
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ class _States:
         self._limit, self._keep, self._is_loud = limit, keep, is_loud
         self._open = _Middle(limit, keep)
         self._last = b""
-        self._hidden: dict[bytes, bytes] = {}
+        self._hidden: dict[bytes, None] = {}  # a set in order
 
     def feed(self, data: bytes) -> None:
         first, *rest = data.split(b"\r")
@@ -157,15 +158,17 @@ class _States:
             self._last = state
 
     def _overwrite(self) -> None:
-        key = skeleton(self._last)
-        if len(self._hidden) < MAX_HIDDEN and key not in self._hidden and self._last and self._is_loud(self._last):
-            self._hidden[key] = self._last
+        if not self._last or not self._is_loud(self._last):
+            return
+        self._hidden[self._last] = None
+        if len(self._hidden) > MAX_HIDDEN:
+            del self._hidden[next(itertools.islice(self._hidden, MAX_HIDDEN // 2, None))]
 
     def line(self) -> bytes:
         self._close()
-        self._hidden.pop(skeleton(self._last), None)
+        self._hidden.pop(self._last, None)
         whole = _Middle(self._limit, self._keep)
-        whole.feed(clean.OVERWRITTEN.join([*self._hidden.values(), self._last]))
+        whole.feed(clean.OVERWRITTEN.join([*self._hidden, self._last]))
         return whole.bytes()
 
 

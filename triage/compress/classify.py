@@ -65,24 +65,24 @@ class Classifier:
         text = clean.text(raw)
         bare = skeleton(text.encode()).decode()
         hits = [self._real[index] for index in self._hot.match(bare)]
-        always_hot = any(not real for real in hits)
+        always_hot = not all(hits)
         wanted = tuple(dict.fromkeys(pattern for real in hits for pattern in real))
         found = Shape(
             clean=clean.is_clean(key),
             always_hot=always_hot,
             watch=self._watch(wanted) if wanted and not always_hot else None,
             guarded=bool(self._marks.match(bare)),
-            labels=clean.label_count(clean.plain(raw)),
+            labels=clean.label_count(text.encode()),
         )
-        found.main = self.kind(found, raw)
+        found.main = self._kind(found, text)
         return found
 
     def kind(self, shape: Shape, raw: bytes) -> Kind:
         """What this line of the shape is."""
-        if shape.always_hot:
-            return HOT
-        text = clean.text(raw)
-        if shape.watch is not None and shape.watch.found(text):
+        return HOT if shape.always_hot else self._kind(shape, clean.text(raw))
+
+    def _kind(self, shape: Shape, text: str) -> Kind:
+        if shape.always_hot or (shape.watch is not None and shape.watch.found(text)):
             return HOT
         grade = guard.alarm(text) if shape.guarded else ""
         for index in self._rule_set.match(text):

@@ -71,6 +71,7 @@ class _Scan:
         self._shapes: dict[bytes, Shape] = {}
         self._runs: list[ScannedRun] = []
         self._kept: list[int] = []  # bytes kept of each closed run
+        self._cut_runs = 0
         self._problems: list[str] = []
         self._run = Run(1, "", limits, self._rule_ids, 0)
         self._number = 1  # of the next line
@@ -82,6 +83,10 @@ class _Scan:
             self._block(block)
         if self._number > 1:
             self._close()
+        if self._cut_runs:
+            self._problems.append(
+                f"of {self._cut_runs} earlier runs only the ends were kept, of the oldest not even those"
+            )
         return ScannedFile(name, size, self._number - 1, tuple(self._runs), tuple(self._problems))
 
     # ------------------------------------------------------------------------------------------ blocks
@@ -156,15 +161,14 @@ class _Scan:
         if surplus > 0:
             self._summarise(surplus)
         if surplus > self._limits.max_runs:
+            self._cut_runs += surplus - 1
             self._runs[1:surplus] = [merge(self._runs[1:surplus])]
             self._kept[1:surplus] = [SUMMARY_COST]
 
     def _summarise(self, at: int) -> None:
         if self._kept[at] > SUMMARY_COST:
             self._runs[at], self._kept[at] = summary(self._runs[at]), SUMMARY_COST
-            self._problems.append(
-                f"lines {self._runs[at].first_line}-{self._runs[at].last_line}: an earlier run, only its end was kept"
-            )
+            self._cut_runs += 1
 
 
 def _group(keys: Sequence[bytes]) -> dict[bytes, list[int]]:

@@ -13,7 +13,8 @@ from triage.domain import RawLine, ScannedRun, Template
 
 SUMMARY_LINES = 10
 SUMMARY_COST = SUMMARY_LINES * 2 * LINE_COST
-RELIEF = 0.7  # a relief frees at least this much more, so that reliefs stay rare
+ENOUGH = 0.8  # a relief is done when no more than this part of the room is taken,
+RELIEF = 0.7  # and each of its steps aims at this, so that reliefs stay rare
 _KEEP_APART = 200  # templates of a kind that are never summed up, at either end
 
 # What gives way, in this order: quotas of a kind, then its templates in the middle of the run.
@@ -137,11 +138,7 @@ class Run:
         """What was given up, in words."""
         if not self._given_up:
             return []
-        size = self._limits.budget / 2**20
-        return [
-            f"lines {self.first_line}-{self.last_line}: to keep within {size:.1f} MiB, "
-            + "; ".join(self._given_up.values())
-        ]
+        return [f"lines {self.first_line}-{self.last_line}: to bound memory, " + "; ".join(self._given_up.values())]
 
     # ------------------------------------------------------------------------------------------ relief
     def crowded(self) -> bool:
@@ -150,31 +147,38 @@ class Run:
     def relieve(self, room: int) -> None:
         """Gives up lines until what is kept takes no more than a part of `room` bytes, and templates are few enough."""
         for name, quota in _STEPS:
-            self.kept = self._cost()
-            if self.kept <= room * RELIEF and len(self._tallies) <= self._limits.max_templates * RELIEF:
+            if self.kept <= room * ENOUGH and not self.crowded():
                 return
+            excess = self.kept - round(room * RELIEF)
             if quota is None:
-                self._sum_up(name)
-            elif self.kept > room * RELIEF:
-                self._limit(name, quota)
-        self.kept = self._cost()
+                surplus = len(self._tallies) - round(self._limits.max_templates * RELIEF) if self.crowded() else 0
+                self.kept -= self._sum_up(name, excess, surplus)
+            elif excess > 0:
+                self.kept -= self._limit(name, quota)
 
-    def _cost(self) -> int:
-        head = sum(len(line.raw) + LINE_COST for line in self._head)
-        return head + sum(cost for *_, cost in self._tail) + sum(tally.cost() for tally in self._all())
-
-    def _limit(self, name: str, quota: tuple[int, int]) -> None:
+    def _limit(self, name: str, quota: tuple[int, int]) -> int:
         self._quotas[name] = (min(self._quotas[name][0], quota[0]), min(self._quotas[name][1], quota[1]))
-        cut = [tally.limit(quota) for tally in self._tallies if tally.kind.name == name]
-        if any(cut):
+        freed = sum(tally.limit(quota) for tally in self._tallies if tally.kind.name == name)
+        if freed:
             self._given_up[name] = f"at most {quota[0]} + {quota[1]} lines of each {name} template were kept"
+        return freed
 
-    def _sum_up(self, name: str) -> None:
-        """Of this kind, the templates in the middle of the run are only counted from here on."""
+    def _sum_up(self, name: str, excess: int, surplus: int) -> int:
+        """Of this kind, as many templates as must give way, the oldest in the middle, are only counted from here on.
+
+        Returns how many bytes that frees.
+        """
         places = [at for at, tally in enumerate(self._tallies) if tally.kind.name == name]
-        middle = set(places[_KEEP_APART : -max(_KEEP_APART, len(places) // 4)])
+        apart = min(_KEEP_APART, self._limits.max_templates // 20, self._limits.budget // 16_000)
+        middle: set[int] = set()
+        freed = 0
+        for at in places[apart : len(places) - apart]:
+            if freed >= excess and len(middle) >= surplus:
+                break
+            middle.add(at)
+            freed += self._tallies[at].cost()
         if not middle:
-            return
+            return 0
         for at in middle:
             tally = self._tallies[at]
             if tally.kind not in self._overflow:
@@ -189,6 +193,7 @@ class Run:
         if name != "routine":
             lines = sum(tally.count for kind, tally in self._overflow.items() if kind.name == name)
             self._given_up[name + " summed up"] = f"{lines} {name} lines of rare wordings were only counted"
+        return freed
 
 
 def summary(run: ScannedRun) -> ScannedRun:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
@@ -33,8 +32,8 @@ class Tally:
         self.id, self.kind, self.quota = id_, kind, quota
         self.count = 0
         self.first: list[RawLine] = []
-        self.last: deque[RawLine] = deque()
-        self.labels: set[bytes] = set()
+        self.last: list[RawLine] = []
+        self.labels: set[bytes] | None = None
 
     def add(self, base: int, places: Sequence[int], lines: Sequence[bytes]) -> int:
         """Adds these lines, numbered base + place; returns about how many bytes more are kept."""
@@ -48,12 +47,16 @@ class Tally:
         for at in range(max(start, len(lines) - tail), len(lines)):
             self.last.append(RawLine(base + places[at], lines[at]))
             cost += len(lines[at]) + LINE_COST
-            while len(self.last) > tail:
-                cost -= len(self.last.popleft().raw) + LINE_COST
+        surplus = len(self.last) - tail
+        if surplus > 0:
+            cost -= sum(len(line.raw) + LINE_COST for line in self.last[:surplus])
+            del self.last[:surplus]
         return cost
 
     def add_labels(self, lines: Sequence[bytes], labels: int, is_clean: bool) -> None:
         """Notes the rank labels in front of these lines; a label ends in a colon."""
+        if self.labels is None:
+            self.labels = set()
         if len(self.labels) > MAX_LABELS:
             return
         if not is_clean:
@@ -63,27 +66,29 @@ class Tally:
         else:
             self.labels.update({line[: line.find(b":", line.find(b":") + 1) + 1] for line in lines})
 
-    def limit(self, quota: tuple[int, int]) -> bool:
-        """Keeps no more than this from now on; whether lines were given up for it."""
+    def limit(self, quota: tuple[int, int]) -> int:
+        """Keeps no more than this from now on; returns how many bytes that frees."""
         self.quota = (min(self.quota[0], quota[0]), min(self.quota[1], quota[1]))
-        before = len(self.first) + len(self.last)
+        if len(self.first) <= self.quota[0] and len(self.last) <= self.quota[1]:
+            return 0
+        before = self.cost()
         surplus = self.first[self.quota[0] :]
         del self.first[self.quota[0] :]
-        self.last = deque([*surplus, *self.last][-self.quota[1] :] if self.quota[1] else ())
-        return len(self.first) + len(self.last) < before
+        self.last = [*surplus, *self.last][-self.quota[1] :] if self.quota[1] else []
+        return before - self.cost()
 
     def absorb(self, other: Tally) -> None:
         """Counts the lines of another template as its own, and keeps none of them."""
         self.count += other.count
-        if len(self.labels) < MAX_LABELS:
-            self.labels |= other.labels
+        if other.labels and len(self.labels or ()) < MAX_LABELS:
+            self.labels = (self.labels or set()) | other.labels
 
     def cost(self) -> int:
         kept = len(self.first) + len(self.last)
         text = sum(len(line.raw) for line in self.first) + sum(len(line.raw) for line in self.last)
-        return TEMPLATE_COST + text + kept * LINE_COST + 60 * len(self.labels)
+        return TEMPLATE_COST + text + kept * LINE_COST + 60 * len(self.labels or ())
 
     def template(self, rule_id: str | None) -> Template:
-        ranks = {found for label in self.labels if (found := clean.rank(label)) is not None}
+        ranks = {found for label in self.labels or () if (found := clean.rank(label)) is not None}
         hot = self.kind.name == "hot"
         return Template(self.id, self.count, tuple(self.first), tuple(self.last), rule_id, hot, tuple(sorted(ranks)))

@@ -72,7 +72,7 @@ def _notes(
     ]
     if parts:
         notes.append(f"left out to fit {room} tokens: " + ", ".join(parts))
-    notes += [f"{file.name}: {problem}" for file in files for problem in file.problems if "to keep within" in problem]
+    notes += [f"{file.name}: {problem}" for file in files for problem in file.problems if "to bound memory" in problem]
     return tuple(notes)
 
 
