@@ -179,6 +179,12 @@ def test_only_new_and_changed_incidents_are_embedded(model: CountingModel, tmp_p
     assert begin(NVLINK, replace(TOKENIZER, outcome="rejected")) == 0, "an outcome is not embedded"
 
 
+def test_an_incident_that_says_the_same_twice_is_indexed_once(model: CountingModel, tmp_path: Path) -> None:
+    index = ChromaIndex(model.name, model.dimension, folder=tmp_path)
+    twice = incident("twice", title="T", symptoms="the same", root_cause="the same")
+    assert Retriever(index, model, [twice, incident("bare", title="", symptoms="", root_cause="")]).sync() == 2
+
+
 def test_entries_of_others_are_passed_over_and_left_alone(model: CountingModel, tmp_path: Path) -> None:
     index = ChromaIndex(model.name, model.dimension, folder=tmp_path)
     Retriever(index, model, [NVLINK, TOKENIZER], CATEGORIES).sync()

@@ -138,7 +138,7 @@ def passages(incident: KnownIncident) -> tuple[str, ...]:
         f"{incident.title}. {incident.root_cause}",
         errors,
     )
-    return tuple(part for part in parts if part.strip())
+    return tuple(dict.fromkeys(part for part in parts if part.strip()))
 
 
 def _lexical_parts(incident: KnownIncident) -> Sequence[str]:

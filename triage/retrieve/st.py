@@ -28,8 +28,11 @@ class SentenceTransformerEmbedder:
             os.environ["HF_HUB_OFFLINE"] = "1"
         try:
             from sentence_transformers import SentenceTransformer
+            from transformers.utils import logging
         except ImportError as error:
             raise UsageError(f"embedding {model!r} needs sentence-transformers: {first_line(error)}", _EXTRA) from None
+        logging.disable_progress_bar()
+        logging.set_verbosity_error()
         try:
             self._model: Any = SentenceTransformer(
                 str(folder) if local else model, device="cpu", local_files_only=offline or local
@@ -41,6 +44,8 @@ class SentenceTransformerEmbedder:
         self.dimension = len(self.embed(["size"])[0])
 
     def embed(self, texts: Sequence[str]) -> list[Vector]:
+        if not texts:
+            return []
         cleaned = [readable(text) for text in texts]
         try:
             found = self._model.encode(cleaned, normalize_embeddings=True, show_progress_bar=False)
