@@ -74,6 +74,12 @@ def diagnose(paths: Sequence[str], parts: Parts) -> tuple[Diagnosis, dict[str, A
     return _record(result, parts)
 
 
+def compress(paths: Sequence[str], parts: Parts) -> Folded:
+    """The compressed log alone; the lines that a diagnosis would cite are always in it."""
+    log = read(paths, parts)
+    return fold(log, judge(log, parts.knowledge), parts.token_budget)
+
+
 def fold(log: JobLog, result: Diagnosis, budget: int) -> Folded:
     """The compressed log; cited lines are always in it."""
     return view.fold(log, budget, {(e.file, e.line) for e in result.evidence})

@@ -82,7 +82,8 @@ def main() -> None:
     except (typer.Abort, KeyboardInterrupt):
         _fail("interrupted", 130)
     except _BAD_USAGE as error:
-        _fail(f"{getattr(error, "format_message", error.__str__)()} (see triage --help)", 2)
+        say = getattr(error, "format_message", error.__str__)
+        _fail(f"{say()} (see triage --help)", 2)
     except BrokenPipeError:
         # The reader closed the pipe: not an error. Point stdout elsewhere so that the interpreter's own flush is silent.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -12,6 +12,7 @@ from triage.evidence.match import Matcher
 from triage.pipeline import Parts, Recall, Record, Tell
 
 if TYPE_CHECKING:
+    from triage.retrieve.retriever import Retriever
     from triage.store.incidents import IncidentStore
 
 MAX_SIMILAR = 3
@@ -39,7 +40,9 @@ def parts(chosen: Settings, tell: Tell, record: bool = True, similar: bool = Tru
 
 def _record(chosen: Settings) -> Record:
     def record(result: Diagnosis, document: dict[str, Any]) -> int:
-        return store(chosen).record(result, document)
+        in_force = {s.name: getattr(chosen, s.name) for s in config.SETTINGS}  # the store leaves secrets out
+        with store(chosen) as opened:
+            return opened.record(result, document, settings=in_force)
 
     return record
 
@@ -59,10 +62,18 @@ def _recall(chosen: Settings) -> Recall:
     return recall
 
 
-def retriever(chosen: Settings) -> Any:
+def retriever(chosen: Settings) -> Retriever:
     from triage.retrieve.retriever import open_retriever
 
-    return open_retriever(chosen.home, chosen.chroma_url, chosen.embedding, kb.known_incidents())
+    categories = {name: kind.category for name, kind in kb.taxonomy().types.items()}
+    return open_retriever(
+        chosen.home,
+        chosen.chroma_url,
+        chosen.embedding,
+        kb.known_incidents(),
+        categories=categories,
+        offline=chosen.offline,
+    )
 
 
 def no_model(chosen: Settings) -> str:

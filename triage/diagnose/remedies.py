@@ -40,14 +40,27 @@ def remediation(
         )
     if root.signature.remedy:
         steps.append(Remedy(root.signature.remedy, root.signature.title, "reversible", evidence=cited))
+    if action == "restart-excluding" and found.nodes:
+        return (*steps, *_leave_out(root, found, cited))
     if action in _RESTARTS:
         step, why = _RESTARTS[action]
-        steps.append(Remedy(step, why, "reversible", _exclude(found) if action == "restart-excluding" else "", cited))
+        steps.append(Remedy(step, why, "reversible", evidence=cited))
     return tuple(steps)
 
 
-def _exclude(found: Suspects) -> str:
-    return f"sbatch --exclude={','.join(found.nodes)} ..." if found.nodes else ""
+def _leave_out(root: Candidate, found: Suspects, cited: tuple[str, ...]) -> tuple[Remedy, ...]:
+    nodes = ",".join(found.nodes)
+    drain = f'scontrol update NodeName={nodes} State=DRAIN Reason="triage: {root.failure_type} ({root.signature.id})"'
+    return (
+        Remedy(f"Drain {nodes} for test", "the machine named in the evidence is at fault", "reversible", drain, cited),
+        Remedy(
+            "Restart from the last complete checkpoint without it",
+            "the other nodes are not suspected",
+            "reversible",
+            f"sbatch --exclude={nodes} JOBSCRIPT",
+            cited,
+        ),
+    )
 
 
 def _fill(text: str, names: dict[str, str]) -> str:

@@ -23,8 +23,13 @@ def suspects(facts: Facts, root: Candidate | None, cascade: Sequence[Candidate])
         return Suspects(ranks=_absent_ranks(facts, (root, *cascade)))
     at_fault = root.signature.node_fault or root.failure_type in NODE_TYPES
     nodes = _common(node_of(f, files.get(f.line.file)) for f in root.findings) if at_fault else ()
-    gpus = _common(f.groups.get("gpu") or f.line.gpu for f in root.findings)
+    gpus = _common(_gpu(f.groups.get("gpu") or f.line.gpu) for f in root.findings)
     return Suspects(nodes=nodes, ranks=_ranks(facts, root, files), gpus=gpus if at_fault else ())
+
+
+def _gpu(name: str | None) -> str | None:
+    """One name for PCI:0000:4A:00, 0000:4a:00.0 and 0000:4a:00."""
+    return name.removeprefix("PCI:").removesuffix(".0").lower() if name and ":" in name else name
 
 
 def known_ranks(facts: Facts) -> set[int]:

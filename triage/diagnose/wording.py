@@ -9,6 +9,7 @@ from triage.diagnose.candidates import Candidate
 from triage.diagnose.facts import node_of, rank_of
 from triage.domain import Evidence
 from triage.evidence.match import Finding
+from triage.regex import compile_pattern
 from triage.text import excerpt, rank_ranges
 
 QUOTE = 240
@@ -28,15 +29,20 @@ def who(findings: Sequence[Finding]) -> str:
     return text
 
 
-def quote(text: str) -> str:
-    short = re.sub(r"\s+", " ", excerpt(text, limit=QUOTE)).strip()
+def quote(finding: Finding) -> str:
+    """The telling part of a line: from where the signature matched, at most QUOTE characters."""
+    text = finding.line.text
+    start = next((m.start() for p in finding.signature.patterns if (m := compile_pattern(p).search(text))), 0)
+    if len(text) - start < QUOTE // 2:
+        start = max(0, min(start, len(text) - QUOTE))
+    short = re.sub(r"\s+", " ", excerpt(text[start:], limit=QUOTE)).strip()
     return f"`{short}`"
 
 
 def root_sentence(root: Candidate, evidence: Evidence, consequences: Sequence[str]) -> str:
     """What happened, where, in the words of the line, and what followed."""
     first = (
-        f"{_upper(root.signature.title)}{who(root.findings)}: {quote(evidence.text)} ({evidence.file}:{evidence.line})."
+        f"{_upper(root.signature.title)}{who(root.findings)}: {quote(root.first)} ({evidence.file}:{evidence.line})."
     )
     return f"{first} {consequences[0]}" if consequences else first
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from triage.domain import LogFile, LogLine, Progress, Stage
 
@@ -26,9 +27,10 @@ _CHECKPOINT = re.compile(
     re.IGNORECASE,
 )
 _CHECKPOINT_DONE = re.compile(r"success|\bsaved\b|finished|complete|written|wrote", re.IGNORECASE)
-_WHERE = re.compile(
-    r"(?:step|iteration|iter|epoch)[\s:=_-]{0,3}(\d{1,9})|(\S*(?:checkpoint|ckpt|global_step|iter_)\S*)", re.IGNORECASE
+_WHERE_STEP = re.compile(
+    r"(?:global_step|step|iteration|iter|checkpoint|ckpt|epoch)[\s:=_-]{0,3}(\d{1,9})", re.IGNORECASE
 )
+_WHERE_PATH = re.compile(r"(/[\w./@=-]{2,200}|[\w.-]{1,80}\.(?:pt|pth|ckpt|safetensors|bin|distcp))")
 _EVAL = re.compile(r"\b(?:evaluat(?:ing|ion)|validat(?:ing|ion)|valid loss|eval_loss|running eval)", re.IGNORECASE)
 _INIT = re.compile(
     r"NCCL INFO|init_process_group|rendezvous|loading (?:model|checkpoint|weights)|building (?:model|dataset)|tokeniz|compil",
@@ -78,7 +80,7 @@ def progress(files: Sequence[LogFile], failed_at: LogLine | None) -> Progress:
         last_step=last.number if last else None,
         last_checkpoint=_where(checkpoint) if checkpoint else None,
         last_step_line=(last.line.file, last.line.number) if last else None,
-        lost_time=_lost(checkpoint, failed_at),
+        lost_time=_lost(files, checkpoint, failed_at),
     )
 
 
@@ -87,19 +89,27 @@ def _after(line: LogLine, limit: LogLine | None) -> bool:
 
 
 def _where(line: LogLine) -> str:
-    found = _WHERE.search(line.text)
-    return (f"step {found[1]}" if found[1] else found[2]) if found else f"line {line.number}"
+    if step := _WHERE_STEP.search(line.text):
+        return f"step {step[1]}"
+    path = _WHERE_PATH.search(line.text)
+    return path[1] if path else f"line {line.number}"
 
 
-def _lost(checkpoint: LogLine | None, failed: LogLine | None) -> str | None:
-    if not (checkpoint and failed and checkpoint.time and failed.time) or failed.time < checkpoint.time:
+def _lost(files: Sequence[LogFile], checkpoint: LogLine | None, failed: LogLine | None) -> str | None:
+    saved, died = _clock(files, checkpoint), _clock(files, failed)
+    if saved is None or died is None or died < saved:
         return None
-    minutes = int((failed.time - checkpoint.time).total_seconds() // 60)
-    return (
-        f"{minutes // 60} h {minutes % 60} min since the last checkpoint"
-        if minutes >= 60
-        else f"{minutes} min since the last checkpoint"
-    )
+    minutes = int((died - saved).total_seconds() // 60)
+    span = f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
+    return f"{span} since the last checkpoint"
+
+
+def _clock(files: Sequence[LogFile], line: LogLine | None) -> datetime | None:
+    """The time of a line, or of the last one before it that has one."""
+    if line is None or line.time:
+        return line.time if line else None
+    before = [x.time for f in files if f.name == line.file for x in f.lines if x.number <= line.number and x.time]
+    return before[-1] if before else None
 
 
 def _stage(files: Sequence[LogFile], last: Step | None, failed: LogLine | None) -> Stage:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from triage.domain import Diagnosis, Evidence, Hypothesis, Run, Similar
+from triage.domain import Compression, Diagnosis, Evidence, Folded, Hypothesis, Run, Similar
 
 SCHEMA = "triage.diagnosis/1"
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -44,16 +44,7 @@ def to_json(d: Diagnosis) -> dict[str, Any]:
             },
             {"last_step", "last_checkpoint", "lost_time"},
         ),
-        "compression": {
-            "bytes_in": d.compression.bytes_in,
-            "lines_in": d.compression.lines_in,
-            "lines_kept": d.compression.lines_kept,
-            "bytes_kept": d.compression.bytes_kept,
-            "tokens_kept": d.compression.tokens_kept,
-            "dropped": [{"rule": rule, "lines": n} for rule, n in d.compression.dropped.items()],
-            "folded": d.compression.folded,
-            "cut": d.compression.cut,
-        },
+        "compression": compression_json(d.compression),
         "produced_by": d.produced_by,
         "prompts": [],
         "missing": list(d.missing),
@@ -61,6 +52,35 @@ def to_json(d: Diagnosis) -> dict[str, Any]:
         "files": list(d.files),
         "timing": {stage: round(seconds, 3) for stage, seconds in d.timing.items()},
         "usage": {"llm_calls": 0, "tokens_in": 0, "tokens_out": 0, **d.usage},
+    }
+
+
+def compression_json(c: Compression) -> dict[str, Any]:
+    return {
+        "bytes_in": c.bytes_in,
+        "lines_in": c.lines_in,
+        "lines_kept": c.lines_kept,
+        "bytes_kept": c.bytes_kept,
+        "tokens_kept": c.tokens_kept,
+        "dropped": [{"rule": rule, "lines": n} for rule, n in c.dropped.items()],
+        "folded": c.folded,
+        "cut": c.cut,
+    }
+
+
+def folded_json(folded: Folded) -> dict[str, Any]:
+    """The object of `triage compress --format json`."""
+    lines = [
+        _drop_empty(
+            {"file": x.file, "line": x.number, "text": x.text, "repeats": x.repeats, "ranks": list(x.ranks)}, {"ranks"}
+        )
+        for x in folded.lines
+    ]
+    return {
+        "schema": "triage.compressed/1",
+        "compression": compression_json(folded.account),
+        "cut": list(folded.cut),
+        "lines": lines,
     }
 
 

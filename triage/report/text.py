@@ -9,6 +9,7 @@ from typing import Any
 from triage.text import rank_ranges
 
 MIN_WIDTH = 40
+QUOTED_LINES = 3
 _STATUS = {
     "established": "the evidence says so",
     "supported": "the evidence points here; a rival is not ruled out or the line is general",
@@ -39,7 +40,8 @@ def _text_lines(r: dict[str, Any], width: int) -> Iterator[str]:
     if len(r["hypotheses"]) > 1:
         yield "Hypotheses"
         for i, h in enumerate(r["hypotheses"], 1):
-            yield from _wrap(f"{i}. {h['failure_type']} ({h['status']}): {h['root_cause']}", width, "  ", "     ")
+            said = "as above" if h["root_cause"] == r["root_cause"] else h["root_cause"]
+            yield from _wrap(f"{i}. {h['failure_type']} ({h['status']}): {said}", width, "  ", "     ")
             marks = [
                 f"for {', '.join(h['for'])}" if h["for"] else "",
                 f"against {', '.join(h['against'])}" if h["against"] else "",
@@ -110,7 +112,49 @@ def _evidence_text(e: dict[str, Any], width: int) -> Iterator[str]:
     if e.get("node"):
         notes.append(e["node"])
     yield from _wrap(f"{e['id']} {where}  [{', '.join(notes)}]", width, "  ", "     ")
-    yield f"     | {_short(e['text'], width - 7)}"
+    yield from _quoted(e["text"], width)
+
+
+def _quoted(text: str, width: int) -> Iterator[str]:
+    """At most three lines of the cited one."""
+    lines = textwrap.wrap(
+        " ".join(text.split()), width - 7, max_lines=QUOTED_LINES, placeholder=" ...", break_on_hyphens=False
+    )
+    for line in lines or [""]:
+        yield f"     | {line}".rstrip()
+
+
+def render_folded(document: dict[str, Any]) -> str:
+    """The compressed log for reading: line number, text, how often; then the account."""
+    out = []
+    file = None
+    several = len({line["file"] for line in document["lines"]}) > 1
+    last = 0
+    for line in document["lines"]:
+        if line["file"] != file:
+            file, last = line["file"], 0
+            if several:
+                out.append(f"== {file}")
+        if last and line["line"] > last + 1:
+            out.append(f"{'':>9}  ... {line['line'] - last - 1:,} lines")
+        last = line["line"]
+        many = f"  (x{line['repeats']:,}" if line["repeats"] > 1 else ""
+        ranks = f", ranks {rank_ranges(line['ranks'])}" if len(line.get("ranks", [])) > 1 else ""
+        out.append(f"{line['line']:>9}  {line['text']}{many + ranks + ')' if many else ''}")
+    return "\n".join([*out, "", *account_lines(document)]) + "\n"
+
+
+def account_lines(document: dict[str, Any]) -> list[str]:
+    """What was kept and what each rule took."""
+    c = document["compression"]
+    share = 100 * (1 - c["bytes_kept"] / c["bytes_in"]) if c["bytes_in"] else 0.0
+    out = [
+        f"# {c['lines_in']:,} lines, {_size(c['bytes_in'])} in; {c['lines_kept']:,} lines, {_size(c['bytes_kept'])} kept "
+        f"(about {c['tokens_kept']:,} tokens); {share:.1f} % of bytes left out",
+        f"# folded into another line: {c['folded']:,}; cut to fit the budget: {c['cut']:,}",
+    ]
+    out += [f"# {d['lines']:>10,} {d['rule']}" for d in c["dropped"]]
+    return out + [f"# {note}" for note in document["cut"]]
 
 
 def _wrap(text: str, width: int, first: str, rest: str | None = None) -> list[str]:

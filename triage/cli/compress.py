@@ -1,0 +1,43 @@
+"""`triage compress`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import typer
+
+from triage.cli import output
+from triage.errors import UsageError
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command()
+def compress(
+    paths: list[str] = typer.Argument(None, metavar="PATH...", help="Log files, folders, or - for stdin."),
+    format: str = typer.Option(None, "--format", help="text or json.", show_default="text"),  # noqa: A002
+    dropped: str = typer.Option(None, "--dropped", metavar="RULE", help="Print the lines that this filter rule took."),
+    context: int = typer.Option(0, "--context", metavar="N", min=0, help="With --dropped: N lines around each."),
+    budget: int = typer.Option(None, "--budget", metavar="TOKENS", min=200, help="Most tokens of the result."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress and notes."),
+) -> None:
+    """Print the log without its routine lines, with original line numbers and an account of what was left out."""
+    if not paths:
+        raise UsageError("no input", "give log files, folders, or - for stdin: triage compress job.out")
+    if context and dropped is None:
+        raise UsageError("--context goes with --dropped", "for example --dropped megatron.iteration --context 2")
+    chosen = output.check_format(format, ("text", "json"))
+    from triage import pipeline, report
+    from triage.cli import wiring
+
+    settings = wiring.settings()
+    parts = wiring.parts(settings, output.teller(quiet), record=False, similar=False)
+    if dropped is not None:
+        _print_dropped(paths, dropped, context, parts, chosen)
+        return
+    document = report.folded_json(
+        pipeline.compress(paths, replace(parts, token_budget=budget or settings.token_budget))
+    )
+    output.clear_progress(quiet)
+    output.write(json.dumps(document, ensure_ascii=False) if chosen == "json" else report.render_folded(document))
