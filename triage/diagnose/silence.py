@@ -64,6 +64,9 @@ def ending(facts: Facts, cascade: Sequence[Candidate]) -> Ending:
             f"The log ends on an error of no known kind ({where}); it does not tell the cause.",
             bad,
         )
+    if any("flight-recorder" in note for note in facts.log.missing):
+        said = "Flight-recorder dumps are here, which PyTorch writes when a collective times out; no text log says more."
+        return Ending("unknown", "unknown", said)
     if facts.ends:
         end = list(facts.ends.values())[-1]
         return Ending(
