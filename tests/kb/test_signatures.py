@@ -202,3 +202,9 @@ def test_erased_patterns_stay_narrow() -> None:
             if hits > len(skeletons) // 30:
                 wide[signature.id, pattern] = hits
     assert wide == {}
+
+
+def test_faults_of_the_application_never_drain_a_node() -> None:
+    """Xids 13, 31, 43 and 45 speak of the program, so the machine named must not be left out for them."""
+    lines = [f"NVRM: Xid (PCI:0000:5f:00): {code}, pid=7, name=python, text" for code in (13, 31, 43, 45)]
+    assert [s.id for s in SIGNATURES if s.node_fault and any(fires(s, line) for line in lines)] == []
