@@ -26,18 +26,18 @@ _BAR = (
 _PREFIX = "|".join(
     (
         r"[\t\r ]+",
-        r"\d+:(?: |$)|\d+ [\w./+-]+:\d+\] ?",  # 12: and 4242 loop.py:12]
-        r"\d+[-/:]\d+[-/:]\d[\d:.,/TZ+-]*(?: \d\d\d\d)?:?(?: |$)",  # 2026-01-02T03:04:05.123Z and 03:04:05 2026
+        r"\d+:(?:[\t ]|$)|\d+ [\w./+-]+:\d+\] ?",  # 12: and 4242 loop.py:12]
+        r"\d+[-/:]\d+[-/:]\d[\d:.,/TZ+-]*(?: \d\d\d\d)?:?(?:[\t ]|$)",  # 2026-01-02T03:04:05.123Z and 03:04:05 2026
         # [rank3]: and [1,0]<stdout>: and [2026-01-02 03:04:05] and [loop.py:12]
         r"\[[^\[\]\n]*\d[^\[\]\n]*\](?:<std(?:out|err)>)?:?",
         r"\[(?:INFO|DEBUG|NOTICE|TRACE|info|debug|I|D|[\w-]+(?:\.[\w-]+)+|__main__|root)\]:?",
         r"\([^()\n]*\b(?:pid|rank|ip)=[^()\n]*\)",  # (Worker pid=7, ip=10.0.0.1)
         r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|UTC|[CPEM][SDE]?[ST]T?)[ :]",
         r"(?:Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sept?|Oct|Nov|Dec) +\d+ ",
-        r"(?:INFO|DEBUG|NOTICE|TRACE|LOGS|Info|Debug|info|debug|I|D|localhost|__main__|root)(?: |:|$)",
-        r"[-|>:*]+(?: |$)",
-        r"[a-z_][\w-]*(?:\.[a-z_\d][\w-]*)+(?::\d+)*(?:[\]:]+| |$)",  # train.loop: but no torch.OutOfMemoryError:
-        r"[A-Za-z][\w.-]*\d[\w.-]*(?::\d+)*[\]:]* ",  # gpu-17: and I0102
+        r"(?:INFO|DEBUG|NOTICE|TRACE|LOGS|Info|Debug|info|debug|I|D|localhost|__main__|root)(?:[\t :]|$)",
+        r"[-|>:*]+(?:[\t ]|$)",
+        r"[a-z_][\w-]*(?:\.[a-z_\d][\w-]*)+(?::\d+)*(?:[\]:]+|[\t ]|$)",  # train.loop: but no torch.OutOfMemoryError:
+        r"[A-Za-z][\w.-]*\d[\w.-]*(?::\d+)*[\]:]*[\t ]",  # gpu-17: and I0102
         r"[\w./@+<>-]+\.(?:py|cc|cpp|cu|c|h):\d+[\]:]* ",
         rf"[\w #.:()/-]*{_BAR}",
     )
