@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from itertools import pairwise
 
@@ -105,6 +106,22 @@ def test_job_ids() -> None:
     assert openings([job(7), job(8), job(9), *STEPS, job(8), *STEPS]) == []
 
 
+def test_jobs_that_a_line_only_mentions() -> None:
+    assert (
+        openings(
+            [
+                *STEPS,
+                "retry of the step with job ID=11223",
+                *STEPS,
+                "ValueError: x",
+                "retry of the step with job ID=33445",
+                *STEPS,
+            ]
+        )
+        == []
+    )
+
+
 def test_restart_counts_of_many_agents_are_one_border_each() -> None:
     def restart(count: int) -> list[str]:
         return [
@@ -135,6 +152,14 @@ def test_kernel_logs_are_never_split() -> None:
         "[Wed Mar  1 17:38:27 2023] x86/fpu: Supporting XSAVE feature",
     ]
     assert openings([*boot, *STEPS, "Kernel panic - not syncing: Fatal exception", *boot, *STEPS]) == []
+
+
+def test_a_file_of_one_line_over_and_over_costs_little() -> None:
+    start = time.perf_counter()
+    assert openings(["Sun Aug 17 00:40:32 2025 tick"] * 100_000) == []
+    assert openings(["the opening of the file", "second line"] + ["the opening of the file"] * 100_000) == []
+    assert len(openings([line for i in range(100, 20_000) for line in ("ValueError: x", f"Job ID: {i}")])) <= 1100
+    assert time.perf_counter() - start < 20
 
 
 def test_an_event_that_comes_again_and_again_is_no_banner() -> None:

@@ -225,6 +225,10 @@ FORMATS: list[tuple[str, dict[str, object]]] = [
         "2024-09-22T13:28:49 ***",
         {"time": "2024-09-22T13:28:49", "level": "error", "program": "slurm", "node": "gpu019"},
     ),
+    (
+        "2024-05-01T10:00:00.5Z stderr F [rank3]: Traceback (most recent call last):",
+        {"time": "2024-05-01T10:00:00.5", "rank": 3, "level": "error", "program": "python"},
+    ),
     # GPU memory
     ("GPU 3 has a total capacity of 79.15 GiB", {"gpu": "3"}),
     ("CUDA out of memory. Tried to allocate 2.00 GiB (GPU 1; 79.35 GiB total capacity", {"gpu": "1"}),
@@ -262,13 +266,15 @@ def test_no_rank_out_of_random_numbers(text: str) -> None:
 
 
 def test_task_labels_count_only_where_the_whole_file_has_them() -> None:
-    labelled = [f"{i:4d}: step {i}".encode() for i in range(20)]
+    labelled = [f"{i % 4:4d}: step {i}".encode() for i in range(20)]
     parser = LineParser("job.out")
     parser.learn(labelled)
     line = parser.parse(RawLine(1, b" 212: [2024-05-01 10:00:00] boom"))
     assert (line.rank, line.time) == (212, at("2024-05-01T10:00:00"))
     parser.learn([*labelled[:5], *[b"Epoch 1"] * 20])
     assert parser.parse(RawLine(1, b"212: boom")).rank is None
+    parser.learn([f"{i}: a numbered line".encode() for i in range(20)])
+    assert parser.parse(RawLine(1, b"7: a numbered line")).rank is None
     parser.learn([f"03:39:{i:02d}.342 [I] Progress".encode() for i in range(20)])
     assert parser.parse(RawLine(1, b"03:39:52.342 [I] Progress")).rank is None
 
@@ -372,7 +378,22 @@ def test_never_raises_on_what_looks_like_prefixes(text: str) -> None:
 
 @pytest.mark.parametrize(
     "piece",
-    ["[rank1]:", "\x1b[", "\r1%|", "1:", "- ", "[a]", "(a pid=1) ", "2024-01-01 00:00:00 ", "E1 ", "\x1b]", "1/2 [1]"],
+    [
+        "[rank1]:",
+        "\x1b[",
+        "\r1%|",
+        "1:",
+        "- ",
+        "[a]",
+        "(a pid=1) ",
+        "2024-01-01 00:00:00 ",
+        "E1 ",
+        "\x1b]",
+        "1/2 [1]",
+        "{",
+        '"rank',
+        "rank ",
+    ],
 )
 def test_linear_time(piece: str) -> None:
     def seconds(length: int) -> float:

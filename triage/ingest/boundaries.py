@@ -22,6 +22,8 @@ _LOOK_AHEAD = 12
 _SILENCE = timedelta(minutes=20)
 _UNDER_ONE_JOB = 50  # so many lines after the last job id, another one is no neighbour that writes into the same file
 _MOST_KEYS = 50_000
+_MOST_JOBS = 100  # a file with more is the log of a scheduler
+_MOST_TESTS = 1000  # looks around a line; a banner that comes this often is none
 
 _DATE = re.compile(r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? .{0,40}\d\d:\d\d:\d\d.{0,20}\b20\d\d(?: .{0,8})?$")
 _CANCELLED = re.compile(r"\*\*\* JOB \d+ ON \S+ CANCELLED AT ")
@@ -33,7 +35,8 @@ _LAUNCH = re.compile(
     r"|^(?:[Jj]ob|JOB|SLURM|[Ss]lurm)\b.{0,30}\b[Ss]tart(?:ed|ing)?\b"
 )
 _JOB_ID = re.compile(
-    r"\b(?:SLURM_JOB_?ID|PBS_JOBID|LSB_JOBID|(?:[Ss]lurm )?[Jj]ob ?ID|JOB_?ID)[\"']?\s*[=:]\s*[\"']?(\d{2,12})\b"
+    r"^\W{0,20}(?:export |declare -x |[Mm]y |[Tt]he |[Rr]unning |[Ss]tarting )?"
+    r"(?:SLURM_JOB_?ID|PBS_JOBID|LSB_JOBID|(?:[Ss]lurm )?[Jj]ob ?ID|JOB_?ID)[\"']?(?: is)?\s*[=: ]\s*[\"']?(\d{2,12})\b"
 )
 _RESTART = re.compile(r"\b(?:SLURM_)?(?:RESTART_COUNT|restart_count)[\"']?\s*[=:]\s*[\"']?(\d{1,6})\b")
 _ENDED = re.compile(
@@ -45,6 +48,7 @@ _ENDED = re.compile(
     r"|\b(?:[Tt]raining|[Jj]ob|[Rr]un|[Ee]valuation|[Ss]cript|[Aa]ll)\b.{0,20}\b(?:completed?|finished|done|ended)\b"
 )
 _NOT_SPLIT = re.compile(r"\bkernel: |Linux version \d|^(?:<\d+>)?\[ *\d+\.\d{6}\]|Command line: BOOT_IMAGE")
+_DATED = b"a line that is a date"
 _RULED = re.compile(rb"[-=+|_*# ]{2,}")
 
 
@@ -62,6 +66,7 @@ class Boundaries:
         self._repeats = False  # the opening came again where nothing had ended: a monitor, or ranks one after another
         self._jobs: dict[str, int] = {}  # id -> the line it was last seen in
         self._restarts = -1
+        self._tests = _MOST_TESTS
 
     def openings(self, lines: Sequence[bytes], groups: Mapping[bytes, Sequence[int]], first_number: int) -> list[int]:
         """The places in this block where a new run begins, ascending.
@@ -101,15 +106,16 @@ class Boundaries:
     def _kind(self, line: bytes) -> str:
         """Of all lines with the skeleton of this one; what a candidate really says is looked at again."""
         text = readable(line[:2000])
-        if _CANCELLED.search(text):
+        if "CANCELLED" in text and _CANCELLED.search(text):
             return "cancelled"
-        if _JOB_ID.search(text):
+        if ("id" in text or "ID" in text) and _JOB_ID.search(text):
             return "job"
-        if _RESTART.search(text):
+        if ("RESTART" in text or "restart" in text) and _RESTART.search(text):
             return "restart"
-        if self._opening and _shape(line) == self._opening[0]:
+        dated = ":" in text and bool(_DATE.match(text.strip()))
+        if self._opening and (_DATED if dated else _wording(text)) == self._opening[0]:
             return "opening"
-        return "launch" if _LAUNCH.search(text) or _DATE.match(text.strip()) else ""
+        return "launch" if dated or _LAUNCH.search(text) else ""
 
     def _begins(self, kind: str, lines: Sequence[bytes], at: int, number: int) -> bool:
         if kind == "cancelled":
@@ -127,7 +133,7 @@ class Boundaries:
             return False
         if kind == "launch":
             return self._cancelled
-        if not self._opens_again(lines, at):
+        if (self._repeats and not self._cancelled) or not self._opens_again(lines, at):
             return False
         if self._cancelled or (not self._repeats and self._ended(lines, at, number)):
             return True
@@ -140,20 +146,23 @@ class Boundaries:
             return False
         last = max(self._jobs.values(), default=None)
         known = match[1] in self._jobs
-        self._jobs[match[1]] = number
-        if known or last is None:
+        if known or len(self._jobs) <= _MOST_JOBS:
+            self._jobs[match[1]] = number
+        if known or last is None or self._tests <= 0 or len(self._jobs) > _MOST_JOBS:
             return False
         return self._cancelled or number - last >= _UNDER_ONE_JOB or self._ended(lines, at, number)
 
     def _opens_again(self, lines: Sequence[bytes], at: int) -> bool:
         """Whether the lines from here on are those that the file began with; at the end of a block, as far as it goes."""
-        if sum(map(len, self._opening)) < 12:
+        if self._tests <= 0 or sum(map(len, self._opening)) < 12:
             return False
+        self._tests -= 1
         ahead = [_shape(line) for line in lines[at : at + _LOOK_AHEAD] if line.strip()][:_OPENING]
         return ahead == self._opening[: len(ahead)]
 
     def _ended(self, lines: Sequence[bytes], at: int, number: int) -> bool:
         """Whether the lines before say that something ended, or a long time lies between them and this one."""
+        self._tests -= 1
         before = [*self._before, *lines[max(0, at - _LOOK_BACK) : at]][-_LOOK_BACK:]
         texts = [readable(line[:4000]) for line in before]
         if any(_ENDED.search(text) for text in texts):
@@ -166,10 +175,12 @@ class Boundaries:
 
 def _shape(line: bytes) -> bytes:
     """What a line has in common with the same line of another run: no digits, no dates, tables of any width."""
-    text = readable(line[:2000]).strip()
-    if _DATE.match(text):
-        return b"<date line>"
-    return _RULED.sub(b"-", skeleton(text.encode()))
+    text = readable(line[:2000])
+    return _DATED if _DATE.match(text.strip()) else _wording(text)
+
+
+def _wording(text: str) -> bytes:
+    return _RULED.sub(b"-", skeleton(text.strip().encode()))
 
 
 def _time(text: str) -> datetime | None:

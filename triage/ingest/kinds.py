@@ -65,10 +65,14 @@ def is_binary(sample: bytes) -> bool:
     """Whether the content is no text: a known magic, or many control bytes; a few NULs in a log are not enough."""
     if sample.startswith(_MAGIC) or (_PICKLE.match(sample) and b"\x00" in sample[:64]):
         return True
-    if sample[257:262] == b"ustar":
+    if is_archive(sample):
         return True
     rest = sample.translate(None, b"\x00")  # a rotated log starts with a hole, UTF-16 without a mark has one in two
     return len(rest) - len(rest.translate(None, _CONTROLS)) > len(rest) * 0.03
+
+
+def is_archive(sample: bytes) -> bool:
+    return sample[257:262] == b"ustar" or sample.startswith((b"PK\x03\x04", b"7z\xbc\xaf\x27\x1c"))
 
 
 def _is_flight_recorder(name: str, sample: bytes) -> bool:

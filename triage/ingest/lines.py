@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from itertools import pairwise
 
 from triage.domain import FileKind, LogLine, RawLine, Template
 from triage.ingest import facts, prefix
@@ -19,7 +20,7 @@ _DATED = re.compile(
     rb"(?:19|20)\d\d-\d\d-\d\d[T _]\d\d:\d\d:\d\d"
     rb"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z][a-z] [ \d]\d \d\d:\d\d:\d\d 20\d\d"
 )
-_LABELLED = re.compile(rb" {0,6}\d{1,6}:(?: |$)")
+_LABELLED = re.compile(rb" {0,6}(\d{1,6}):(?: |$)")
 _HOST_LABELLED = re.compile(rb"[A-Za-z][A-Za-z_.-]{0,40}\d[\w.-]{0,40}: ")
 _KEY_BEGIN = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY")
 _KEY_BODY = re.compile(r"[\w+/=]{16,}\s*$")
@@ -52,29 +53,32 @@ class LineParser:
 
     def learn(self, lines: Iterable[bytes]) -> None:
         """Looks over the lines before the first is parsed: does each carry a task or host label, when did it run."""
-        total = labelled = hosts = 0
+        total = hosts = 0
+        labels: list[int] = []
         for raw in lines:
             if self._clock.anchor is None and (match := _DATED.search(raw)):
                 self._clock.anchor = Clock().read(match[0].decode())[0]
             if raw.strip():
                 total += 1
-                labelled += bool(_LABELLED.match(raw))
+                if match := _LABELLED.match(raw):
+                    labels.append(int(match[1]))
                 hosts += bool(_HOST_LABELLED.match(raw))
-        self._labelled = total >= 5 and labelled >= 0.7 * total
+        counted = all(a < b for a, b in pairwise(labels))  # numbered lines, not tasks
+        self._labelled = total >= 5 and len(labels) >= 0.7 * total and not counted
         self._host_labelled = total >= 5 and hosts >= 0.9 * total
 
     def parse(
         self, raw: RawLine, template: Template | None = None, repeats: int = 1, ranks: tuple[int, ...] = ()
     ) -> LogLine:
         """Never raises, whatever the bytes."""
-        text = readable(raw.raw)
+        text = cut_middle(self._without_secrets(readable(raw.raw), raw.number))
         fields = prefix.Fields()
         at = self._prefixes(text, fields)
         facts.complete(text, at, fields)
         return LogLine(
             file=self.file,
             number=raw.number,
-            text=cut_middle(self._without_secrets(text, raw.number)),
+            text=text,
             time=fields.time,
             rank=self._rank if fields.rank is None else fields.rank,
             local_rank=fields.local_rank,

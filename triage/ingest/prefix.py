@@ -19,6 +19,7 @@ _PRIORITY = ("fatal", "fatal", "fatal", "error", "warning", "info", "info", "deb
 _LEVEL_WORDS = "TRACE|DEBUG|V?INFO|SUCC|NOTICE|WARN|WARNING|ERROR|CRITICAL|FATAL|SEVERE"
 _SEPARATORS = re.compile(r"[ \t\-|:,>*]+")
 _RANK_TAG = re.compile(r"\[(?:rank ?|Rank |RANK |global_rank[= ])(\d{1,6})\]:? ?")
+_CONTAINER = re.compile(r"std(?:out|err) [FP] ")  # of a container runtime, behind its stamp
 _RANK_WORD = re.compile(r"[Rr]ank #?(\d{1,6}): ?(?![\d.]+%?$)")
 _LOCAL_TAG = re.compile(r"\[(?:default|local_rank[= ]|trainer)(\d{1,3})\]:? ?")
 _MPI_TAG = re.compile(r"\[(?:[\w.-]+@)?\d+,(\d{1,6})\](?:<std(?:out|err)>)?:? ?")
@@ -223,6 +224,8 @@ def _word(text: str, at: int, fields: Fields, clock: Clock) -> int:
         fields.level = fields.level or {"WARN": "warning", "ABORT": "error", "TRACE": "debug"}.get(
             match[3] or "", "info"
         )
+        return match.end()
+    if dated and (match := _CONTAINER.match(text, at)):
         return match.end()
     if match := _RANK_WORD.match(text, at):
         fields.rank = int(match[1])

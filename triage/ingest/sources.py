@@ -101,7 +101,7 @@ def _expand(given: str, notes: _Notes) -> Iterator[Input]:
         if empty and len(notes.all()) == before:
             notes.add(given, "the folder is empty")
     elif stat.S_ISREG(mode) or _is_substitution(given, mode):
-        yield from _named(path, str(path), notes)
+        yield from _named(path, _shown(path), notes)
     else:
         notes.add(given, f"is a {_sort_of_file(mode)}, not a file; pipe it in and give -")
 
@@ -119,7 +119,7 @@ def _named(path: Path, name: str, notes: _Notes) -> Iterator[Input]:
     if sample is None:
         return
     kind = kinds.classify(name, sample)
-    if not _no_text(kind, name, notes):
+    if not _no_text(kind, sample, name, notes):
         status = path.stat()
         yield Input(name, path, status.st_size, kind, _modified(status))
 
@@ -133,7 +133,7 @@ def _walk(folder: Path, notes: _Notes) -> Iterator[Input]:
             identity = _identity(current)
             entries = sorted(os.scandir(current), key=lambda e: (e.is_dir(), natural(e.name)))
         except OSError as error:
-            notes.add(str(current), reason(error))
+            notes.add(_shown(current), reason(error))
             continue
         if identity in seen:  # a symbolic link back up
             continue
@@ -141,7 +141,7 @@ def _walk(folder: Path, notes: _Notes) -> Iterator[Input]:
         folders = []
         for entry in entries:
             if entry.name.startswith("."):
-                notes.skip(str(current / entry.name), "hidden, left out")
+                notes.skip(_shown(current / entry.name), "hidden, left out")
             elif _is_dir(entry):
                 folders.append(current / entry.name)
             else:
@@ -150,7 +150,7 @@ def _walk(folder: Path, notes: _Notes) -> Iterator[Input]:
 
 
 def _in_folder(path: Path, notes: _Notes) -> Iterator[Input]:
-    name = str(path)
+    name = _shown(path)
     try:
         status = path.stat()
     except OSError as error:
@@ -167,7 +167,7 @@ def _in_folder(path: Path, notes: _Notes) -> Iterator[Input]:
     if sample is None:
         return
     kind = kinds.classify(name, sample)
-    if _no_text(kind, name, notes):
+    if _no_text(kind, sample, name, notes):
         return
     if suffix in _CONFIG and kind == "job" and not kinds.is_json_lines(sample) and path.name not in _ERROR_FILES:
         notes.skip(name, "settings rather than a log, left out; name it to have it read")
@@ -192,8 +192,10 @@ def _sample(path: Path, name: str, notes: _Notes) -> bytes | None:
     return sample
 
 
-def _no_text(kind: FileKind, name: str, notes: _Notes) -> bool:
-    if kind == "empty":
+def _no_text(kind: FileKind, sample: bytes, name: str, notes: _Notes) -> bool:
+    if kinds.is_archive(sample):
+        notes.skip(name, "an archive; unpack it and give the folder")
+    elif kind == "empty":
         notes.skip(name, "empty")
     elif kind == "binary":
         notes.skip(name, "binary, not a log")
@@ -202,6 +204,12 @@ def _no_text(kind: FileKind, name: str, notes: _Notes) -> bool:
     else:
         return False
     return True
+
+
+def _shown(path: Path) -> str:
+    """The name as the user knows it, fit for a terminal and for JSON whatever bytes the file system holds."""
+    name = os.fsencode(path).decode("utf-8", "replace")
+    return name if name.isprintable() else "".join(c if c.isprintable() else "�" for c in name)
 
 
 def _modified(status: os.stat_result) -> datetime:

@@ -87,9 +87,9 @@ class Clock:
 
     def today(self, clock: _Parts) -> datetime | None:
         """The date of a mere time of day: goes on from the last dated line, over midnight if need be."""
-        if self._last is None:
+        known = self._last or self.anchor
+        if known is None:
             return None
-        known = self._last
         found = _at((known.year, known.month, known.day), clock).replace(tzinfo=known.tzinfo)
         if known - found > _DAY / 2:
             found += _DAY
