@@ -40,12 +40,9 @@ def read(paths: Sequence[str], parts: Parts) -> JobLog:
     inputs, missing = sources.discover(paths)
     if not inputs:
         raise InputError("; ".join(missing) or "nothing to read", "give log files, folders, or - for stdin")
-    scanner = engine.Scanner(
-        parts.filters,
-        parts.knowledge.matcher.hot_patterns(),
-        boundaries.Boundaries,
-        engine.ScanLimits(budget=max(MIN_BUDGET, KEPT_BYTES // len(inputs))),
-    )
+    limits = engine.ScanLimits(budget=max(MIN_BUDGET, KEPT_BYTES // len(inputs)))
+    matcher = parts.knowledge.matcher
+    scanner = engine.Scanner(parts.filters, matcher.hot_patterns(), boundaries.Boundaries, limits, matcher.patterns)
     files: list[LogFile] = []
     for i, item in enumerate(inputs, 1):
         parts.tell(f"reading {item.name} ({i}/{len(inputs)})")

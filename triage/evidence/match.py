@@ -33,17 +33,17 @@ class Matcher:
     def __init__(self, signatures: Sequence[Signature]) -> None:
         self.signatures = tuple(signatures)
         self._owner: list[int] = []
-        self._patterns: list[str] = []
+        self.patterns: list[str] = []
         for index, signature in enumerate(self.signatures):
             for pattern in signature.patterns:
                 self._owner.append(index)
-                self._patterns.append(pattern)
-        self._set = PatternSet(self._patterns, "signatures")
+                self.patterns.append(pattern)
+        self._set = PatternSet(self.patterns, "signatures")
         self._compiled: dict[str, Any] = {}
 
     def hot_patterns(self) -> tuple[str, ...]:
         """What the scan must keep, as patterns over skeletons (triage.regex.erase)."""
-        return tuple(dict.fromkeys(erase(p) for p in (*self._patterns, *STRUCTURAL)))
+        return tuple(dict.fromkeys(erase(p) for p in (*self.patterns, *STRUCTURAL)))
 
     def match(self, line: LogLine, kind: str = "job") -> list[Finding]:
         """Every signature that fires on the line, the most specific first."""
@@ -55,7 +55,7 @@ class Matcher:
                 continue
             if any(self._regex(p).search(line.text) for p in signature.unless):
                 continue
-            match = self._regex(self._patterns[hit]).search(line.text)
+            match = self._regex(self.patterns[hit]).search(line.text)
             groups = {k: v for k, v in match.groupdict().items() if v} if match else {}
             found[index] = Finding(line, signature, groups)
         return sorted(found.values(), key=lambda f: -f.signature.weight)

@@ -39,7 +39,7 @@ _NO_HOST = frozenset(
         "train", "training", "test", "eval", "exp", "try", "attempt", "dump", "part", "stdout", "stderr", "rank", "worker",
         "task", "step", "epoch", "seed", "dmesg", "messages", "syslog", "kern", "kernel", "journal", "console", "nvidia",
         "smi", "query", "ps", "pyspy", "spy", "py", "gdb", "stack", "stacks", "fabricmanager", "ibdiagnet", "dcgm", "v",
-        "version", "date", "lr", "bs", "batch", "layer", "iter", "checkpoint", "ckpt", "llama", "gpt", "bert", "resnet", "opt",
+        "version", "r", "c", "e", "s", "x", "date", "lr", "bs", "batch", "layer", "iter", "checkpoint", "ckpt", "llama", "gpt", "bert", "resnet", "opt",
         "results", "result", "report", "incident", "case", "xid", "error", "rev", "build", "model", "seq", "len",
     )
 )  # fmt: skip
