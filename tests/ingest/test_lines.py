@@ -308,6 +308,21 @@ def test_zones() -> None:
     assert parse("2024-05-01 10:00:00 x").time == datetime(2024, 5, 1, 10, tzinfo=UTC)
 
 
+def test_seconds_since_1970_among_stamps_of_the_clock_on_the_wall() -> None:
+    def times(*texts: str) -> list[datetime | None]:
+        parser = LineParser("job.out")
+        return [parser.parse(RawLine(number, text.encode())).time for number, text in enumerate(texts, 1)]
+
+    # east of Greenwich: the counted stamp lies back
+    east = times("[2022-11-22 05:16:20,118] [INFO] x", "[1669076180.993959] [n1:69690:0] ib_md.c:348 UCX ERROR y")
+    assert east[1] == at("2022-11-22T05:16:20.993959")
+    # west: the next one on the wall does
+    west = times("[1669076180.500] [n1:1:0] UCX x", "[2022-11-21 18:16:21,0] a", "[1669076190.500] [n1:1:0] UCX x")
+    assert west == [at("2022-11-22T00:16:20.5"), at("2022-11-21T18:16:21"), at("2022-11-21T18:16:30.5")]
+    # hours of silence are no zone
+    assert times("[2022-11-22 05:16:20,118] x", "[1669101380.000] [n1:1:0] y")[1] == at("2022-11-22T07:16:20")
+
+
 def test_what_the_file_name_says_holds_for_lines_that_say_nothing() -> None:
     parser = LineParser("rank_3.log", rank=3, node="n7")
     assert [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import pairwise
 
 from triage.domain import FileKind, LogLine, RawLine, Template
@@ -64,7 +64,7 @@ class LineParser:
                     labels.append(int(match[1]))
                 hosts += bool(_HOST_LABELLED.match(raw))
         counted = all(a < b for a, b in pairwise(labels))  # numbered lines, not tasks
-        self._labelled = total >= 5 and len(labels) >= 0.7 * total and not counted
+        self._labelled = total >= 5 and len(labels) >= 0.5 * total and not counted
         self._host_labelled = total >= 5 and hosts >= 0.9 * total
 
     def parse(
@@ -124,7 +124,7 @@ class LineParser:
         if key == "time_ms" or value.replace(".", "").isdigit():
             try:
                 number = float(value)
-                return datetime.fromtimestamp(number / 1000 if number > 1e11 else number, UTC)
+                return self._clock.from_epoch(number / 1000 if number > 1e11 else number)
             except (ValueError, OverflowError, OSError):
                 return None
         return self._clock.read(value)[0]

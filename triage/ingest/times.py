@@ -39,6 +39,9 @@ _EPOCH = re.compile(r"(\d{10})\.(\d{3,9})(?!\d)")
 _CLOCK_ONLY = re.compile(_CLOCK + r"(?![\d:])")
 _Parts = tuple[str | None, ...]  # hour, minute, second, fraction
 _DAY = timedelta(days=1)
+_HALF_HOUR = timedelta(minutes=30)
+_JUMP = timedelta(minutes=20)
+_NEAR = timedelta(minutes=5)
 
 
 class Clock:
@@ -50,6 +53,8 @@ class Clock:
     def __init__(self, reference: datetime | None = None) -> None:
         self._reference = reference
         self._last: datetime | None = None
+        self._counted: datetime | None = None  # the last stamp, if it was in seconds since 1970
+        self._shift: timedelta | None = None
         self.anchor: datetime | None = None  # the first full date of the file, wherever it stands
 
     @property
@@ -66,9 +71,31 @@ class Clock:
                 except (ValueError, OverflowError):
                     continue
                 if found is not None:
+                    if self._counted is not None and found != self._counted:
+                        self._check_zone(found)
                     self._last = found
                 return found, match.end()
         return None, at
+
+    def from_epoch(self, seconds: float) -> datetime:
+        """A stamp in seconds since 1970, brought to the zone in which the other stamps of the file are written.
+
+        They name none and stand for UTC, so the two must not lie hours apart on lines that follow each other. Only a
+        jump back in time proves a zone, as a log may well be silent for hours. Errors: OverflowError, ValueError.
+        """
+        found = datetime.fromtimestamp(seconds, UTC)
+        if self._shift is None and self._last is not None and found < self._last - _JUMP:
+            self._shift = _whole_zone(self._last - found)
+        found += self._shift or timedelta()
+        self._counted = found
+        return found
+
+    def _check_zone(self, found: datetime) -> None:
+        """The other direction: a stamp of the clock on the wall lies hours before the counted one on the line above."""
+        if self._shift is None and self._counted is not None and found < self._counted - _JUMP:
+            shift = _whole_zone(self._counted - found)
+            self._shift = -shift if shift else None
+        self._counted = None
 
     def near(self, month: int, day: int, clock: _Parts) -> datetime | None:
         """The date of a stamp without a year: the one nearest to what is known; None if nothing is known."""
@@ -165,16 +192,18 @@ def _glog(clock: Clock, m: re.Match[str]) -> datetime | None:
     return clock.near(int(month), int(day), tuple(rest))
 
 
-def _epoch(seconds: str, fraction: str) -> datetime:
-    return datetime.fromtimestamp(int(seconds), UTC).replace(microsecond=int(fraction[:6].ljust(6, "0")))
+def _whole_zone(difference: timedelta) -> timedelta | None:
+    """The offset of a time zone that two clocks differ by, if they differ by one."""
+    halves = round(difference / _HALF_HOUR)
+    return halves * _HALF_HOUR if 1 <= halves <= 28 and abs(difference - halves * _HALF_HOUR) < _NEAR else None
 
 
-def _glog_epoch(_: Clock, m: re.Match[str]) -> datetime:
-    return _epoch(m[2], m[3])
+def _glog_epoch(clock: Clock, m: re.Match[str]) -> datetime:
+    return clock.from_epoch(float(f"{m[2]}.{m[3]}"))
 
 
-def _unix(_: Clock, m: re.Match[str]) -> datetime:
-    return _epoch(m[1], m[2])
+def _unix(clock: Clock, m: re.Match[str]) -> datetime:
+    return clock.from_epoch(float(f"{m[1]}.{m[2]}"))
 
 
 def _of_day(clock: Clock, m: re.Match[str]) -> datetime | None:
