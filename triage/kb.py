@@ -16,6 +16,7 @@ from triage.domain import Advice, Cascade, FilterRule, KnownIncident, Signature,
 from triage.errors import KnowledgeError
 from triage.taxonomy import FailureType, Taxonomy
 
+VERDICTS = ("confirmed", "corrected", "rejected", "none")  # of a past incident
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MACRO = re.compile(r"%\{(\w+)\}")
 T = TypeVar("T")
@@ -34,10 +35,10 @@ def read_yaml(path: Path) -> Any:
     """A YAML file. Errors: KnowledgeError with the file and line."""
     try:
         return yaml.load(path.read_text("utf-8"), _LOADER)  # noqa: S506 - a safe loader
-    except yaml.YAMLError as error:
-        raise KnowledgeError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise KnowledgeError(f"{path}: cannot be read: {error}") from None
+    except (yaml.YAMLError, RecursionError, ValueError) as error:  # ValueError: a date that does not exist
+        raise KnowledgeError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
 
 
 @functools.cache
@@ -146,13 +147,42 @@ def load_filters(path: Path) -> tuple[FilterRule, ...]:
     return tuple(dataclasses.replace(r, pattern=expand(r.pattern, macros(), f"{path}: rule {r.id}")) for r in rules)
 
 
+def user_folder(home: Path) -> Path:
+    """Where the user's own incidents stand, in the form of kb/incidents/."""
+    return home / "kb" / "incidents"
+
+
+def user_incidents(home: Path) -> tuple[tuple[KnownIncident, ...], tuple[str, ...]]:
+    """The user's own incidents, and what is wrong with those that cannot be used; work goes on without them."""
+    taken = {incident.id: "the knowledge base that triage ships" for incident in known_incidents()}
+    found, problems = [], []
+    for path in sorted(user_folder(home).glob("*.yaml")):
+        try:
+            incident = load_incident(path)
+        except KnowledgeError as error:
+            problems.append(str(error))
+            continue
+        if incident.id in taken:
+            problems.append(f"{path}: the id {incident.id} is in {taken[incident.id]} already")
+            continue
+        taken[incident.id] = str(path)
+        found.append(incident)
+    return tuple(found), tuple(problems)
+
+
 def load_incident(path: Path) -> KnownIncident:
     doc = read_yaml(path)
     if not isinstance(doc, dict):
         raise KnowledgeError(f"{path}: expected one incident, found {type(doc).__name__}")
-    sources = tuple(Source(str(s["url"]), str(s.get("title", ""))) for s in doc.get("sources", []))
+    listed = doc.get("sources", [])
+    if not isinstance(listed, list) or not all(isinstance(s, dict) and s.get("url") for s in listed):
+        raise KnowledgeError(f"{path}: sources must be a list, each with a url")
+    sources = tuple(Source(str(s["url"]), str(s.get("title", ""))) for s in listed)
     incident = _build(KnownIncident, {**doc, "sources": sources}, path)
+    if not incident.id or not incident.title:
+        raise KnowledgeError(f"{path}: an incident needs an id and a title")
     labels = taxonomy()
+    _member(incident.outcome, VERDICTS, f"{path}: outcome")
     _member(incident.failure_type, labels.types, f"{path}: failure_type")
     _member(incident.root_cause_class, labels.root_cause_classes, f"{path}: root_cause_class")
     return incident
@@ -176,7 +206,7 @@ def _entries(path: Path, singular: Mapping[str, str]) -> Iterator[dict[str, Any]
 def _build(cls: type[T], entry: Mapping[str, Any], path: Path) -> T:
     where = f"{path}: {cls.__name__} {entry.get('id', '(no id)')}"
     fields = {f.name: f for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
-    unknown = entry.keys() - fields.keys()
+    unknown = {str(name) for name in entry if name not in fields}
     missing = {n for n, f in fields.items() if f.default is dataclasses.MISSING and n not in entry}
     if unknown or missing:
         raise KnowledgeError(f"{where}: unknown {sorted(unknown)}, missing {sorted(missing)}")
