@@ -18,7 +18,7 @@ KEPT_BYTES = 48 << 20  # of all files together
 MIN_BUDGET = 1 << 20
 
 Tell = Callable[[str], None]
-Recall = Callable[[Diagnosis], tuple[Similar, ...]]
+Recall = Callable[[Diagnosis], tuple[tuple[Similar, ...], tuple[str, ...]]]  # similar incidents, what was not asked
 Record = Callable[[Diagnosis, dict[str, Any]], int]
 
 
@@ -87,7 +87,8 @@ def _recall(result: Diagnosis, parts: Parts) -> Diagnosis:
         return result
     parts.tell("looking for similar incidents")
     try:
-        return replace(result, similar=parts.recall(result))
+        similar, notes = parts.recall(result)
+        return replace(result, similar=similar, missing=(*result.missing, *notes))
     except TriageError as error:
         return replace(result, missing=(*result.missing, f"similar incidents were not searched: {error}"))
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from triage import config, kb
 from triage.config import Settings
 from triage.diagnose.judge import Knowledge
-from triage.domain import Diagnosis, Similar
+from triage.domain import Diagnosis, KnownIncident, Similar
+from triage.errors import IndexUnavailableError
 from triage.evidence.match import Matcher
 from triage.pipeline import Parts, Recall, Record, Tell
 
 if TYPE_CHECKING:
+    from triage.retrieve.rank import Query
     from triage.retrieve.retriever import Retriever
     from triage.store.incidents import IncidentStore
 
@@ -54,15 +57,31 @@ def store(chosen: Settings) -> IncidentStore:
 
 
 def _recall(chosen: Settings) -> Recall:
-    def recall(result: Diagnosis) -> tuple[Similar, ...]:
+    def recall(result: Diagnosis) -> tuple[tuple[Similar, ...], tuple[str, ...]]:
         from triage.retrieve.retriever import query_of
 
-        return retriever(chosen).similar(query_of(result), MAX_SIMILAR)
+        return similar(chosen, query_of(result), MAX_SIMILAR)
 
     return recall
 
 
-def retriever(chosen: Settings) -> Retriever:
+def similar(
+    chosen: Settings, query: Query, k: int, min_score: float | None = None
+) -> tuple[tuple[Similar, ...], tuple[str, ...]]:
+    """Past incidents like the query, and what could not be used. Without the index, words and labels still rank."""
+    from triage.retrieve.rank import MIN_SCORE
+
+    own, problems = kb.user_incidents(chosen.home)
+    known, least = retriever(chosen, own), MIN_SCORE if min_score is None else min_score
+    try:
+        return known.similar(query, k, min_score=least), problems
+    except IndexUnavailableError as error:
+        note = f"similar incidents were searched by words and labels only: {error}"
+        return known.similar(query, k, dense=False, min_score=least), (*problems, note)
+
+
+def retriever(chosen: Settings, own: Iterable[KnownIncident] = ()) -> Retriever:
+    """own: incidents of the user, beside those that triage ships."""
     from triage.retrieve.retriever import open_retriever
 
     categories = {name: kind.category for name, kind in kb.taxonomy().types.items()}
@@ -70,7 +89,7 @@ def retriever(chosen: Settings) -> Retriever:
         chosen.home,
         chosen.chroma_url,
         chosen.embedding,
-        kb.known_incidents(),
+        (*kb.known_incidents(), *own),
         categories=categories,
         offline=chosen.offline,
     )
