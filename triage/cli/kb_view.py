@@ -1,0 +1,101 @@
+"""Entries of the knowledge base and search results as text for a terminal. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from triage.cli.kb_entries import Entry
+from triage.domain import Similar
+
+_HEADING = ("failure_type", "root_cause_class", "role", "org", "date", "outcome", "component", "weight")
+_CODE = {
+    "patterns",
+    "pattern",
+    "unless",
+    "examples",
+    "counter_examples",
+    "error_strings",
+}  # shown as it is, not wrapped
+
+
+def as_list(entries: Sequence[Entry]) -> str:
+    """Two lines an entry: its id and labels, its title."""
+    return "".join(
+        f"{printable(e.id)}  {'  '.join(_labels(e.summary))}\n    {printable(str(e.summary['title']))}\n"
+        for e in entries
+    )
+
+
+def _labels(summary: dict[str, Any]) -> Iterator[str]:
+    for name in ("failure_type", "role", "date", "org"):
+        if summary.get(name):
+            yield printable(str(summary[name]))
+    if summary["origin"] != "shipped":
+        yield f"({summary['origin']})"
+
+
+def as_hits(found: Sequence[Similar], width: int) -> str:
+    """Each incident with its place in the order, why it is like the question, and the first thing that was done."""
+    return "\n".join(line for similar in found for line in _hit(similar, width)) + "\n"
+
+
+def _hit(similar: Similar, width: int) -> Iterator[str]:
+    yield f"{similar.score:.2f}  {printable(similar.incident)}"
+    yield from _wrapped(similar.title, width, "      ")
+    yield from _wrapped(f"why: {similar.why}", width, "      ", "           ")
+    for step in similar.remediation[:1]:
+        yield from _wrapped(f"fix: {step}", width, "      ", "           ")
+
+
+def similar_json(found: Iterable[Similar]) -> list[dict[str, Any]]:
+    return [dataclasses.asdict(similar) for similar in found]
+
+
+def as_text(entry: Entry, width: int) -> str:
+    """Everything that is known of an entry."""
+    return "\n".join(_text(entry, width)) + "\n"
+
+
+def _text(entry: Entry, width: int) -> Iterator[str]:
+    document = entry.document()
+    yield f"{printable(entry.id)}  ({entry.kind}, {entry.origin})"
+    yield from _wrapped(str(document["title"]), width, "")
+    labels = (
+        f"{name.replace('_', ' ')}: {document[name]}" for name in _HEADING if document.get(name) not in (None, "")
+    )
+    yield from _wrapped("; ".join(labels), width, "")
+    for name, value in document.items():
+        if name not in (*_HEADING, "id", "title", "kind", "origin") and value not in ("", (), [], False):
+            yield ""
+            yield f"{name.replace('_', ' ').capitalize()}:"
+            yield from _value(name, value, width)
+
+
+def _value(name: str, value: Any, width: int) -> Iterator[str]:
+    for item in value if isinstance(value, list | tuple) else [value]:
+        if name == "sources":
+            yield from _wrapped(f"{item['title']} {item['url']}", width, "  ")
+        elif name in _CODE:
+            yield f"  {printable(str(item))}"
+        else:
+            bullet = "  - " if isinstance(value, list | tuple) else "  "
+            yield from _wrapped(str(item), width, bullet, " " * len(bullet))
+
+
+def _wrapped(text: str, width: int, first: str, rest: str | None = None) -> list[str]:
+    return textwrap.wrap(
+        printable(" ".join(text.split())),
+        width,
+        initial_indent=first,
+        subsequent_indent=first if rest is None else rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def printable(text: str) -> str:
+    """Imported text is data: nothing of it may steer the terminal."""
+    return "".join(char if char.isprintable() else "\ufffd" for char in text)
