@@ -16,6 +16,7 @@ from triage.ingest import assemble, boundaries, kinds, sources, streams
 
 KEPT_BYTES = 48 << 20  # of all files together
 MIN_BUDGET = 1 << 20
+MANY_FILES = 64
 
 Tell = Callable[[str], None]
 Recall = Callable[[Diagnosis], tuple[tuple[Similar, ...], tuple[str, ...]]]  # similar incidents, what was not asked
@@ -40,7 +41,7 @@ def read(paths: Sequence[str], parts: Parts) -> JobLog:
     inputs, missing = sources.discover(paths)
     if not inputs:
         raise InputError("; ".join(missing) or "nothing to read", "give log files, folders, or - for stdin")
-    limits = engine.ScanLimits(budget=max(MIN_BUDGET, KEPT_BYTES // len(inputs)))
+    limits = _limits(len(inputs))
     matcher = parts.knowledge.matcher
     scanner = engine.Scanner(parts.filters, matcher.hot_patterns(), boundaries.Boundaries, limits, matcher.patterns)
     files: list[LogFile] = []
@@ -51,6 +52,14 @@ def read(paths: Sequence[str], parts: Parts) -> JobLog:
         scanned = scanner.scan(item.name, chunks)
         files.append(assemble.assemble(scanned, kind, problems, item.modified))
     return JobLog(tuple(files), missing)
+
+
+def _limits(files: int) -> engine.ScanLimits:
+    """What is kept of each file: of many files each gives less, so that all together stay within bounds."""
+    budget = max(MIN_BUDGET, KEPT_BYTES // files)
+    if files <= MANY_FILES:
+        return engine.ScanLimits(budget=budget)
+    return engine.ScanLimits(budget=budget, head_lines=20, tail_lines=80, plain_first=4, plain_last=4)
 
 
 def diagnose(paths: Sequence[str], parts: Parts) -> tuple[Diagnosis, dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,10 +16,13 @@ _STEP = re.compile(
     r"|\bit\s+(\d{1,9})\b",
     re.IGNORECASE,
 )
-_METRIC = re.compile(
-    r"loss|lr\b|learning.rate|grad.norm|tokens?/s|tok/sec|samples?/s|it/s|s/it|throughput|TFLOP|elapsed time per|acc(?:uracy)?\b|step_avg|perplexity|ppl\b|\[\d{1,4}:\d\d<",
-    re.IGNORECASE,
-)
+# A line of these words may be a record of work; plain searches, as every kept line is asked.
+_METRIC_WORDS = (
+    "loss", "lr", "learning rate", "learning_rate", "grad norm", "grad_norm", "tokens/s", "token/s", "tok/sec", "samples/s",
+    "sample/s", "it/s", "s/it", "throughput", "tflop", "elapsed time per", "acc", "step_avg", "perplexity", "ppl",
+)  # fmt: skip
+_DECIMAL = re.compile(r"\d\.\d")
+_BAR = re.compile(r"\[\d{1,4}:\d\d<")
 _CHECKPOINT = re.compile(
     r"(?:saved?|saving|wrote|writing|finished saving|successfully saved)\b.{0,60}?\b(?:checkpoint|ckpt|model state|state dict|snapshot)"
     r"|checkpoint.{0,40}?\b(?:saved|written|complete)"
@@ -50,30 +53,27 @@ def steps(file: LogFile) -> list[Step]:
     found = []
     for line in file.lines:
         text = line.text if len(line.text) < 2000 else line.text[-2000:]
-        if line.level in ("error", "fatal") or not _METRIC.search(text):
+        low = text.lower()
+        if line.level in ("error", "fatal") or not (any(w in low for w in _METRIC_WORDS) or _BAR.search(text)):
             continue
         numbers = [int(g) for m in _STEP.finditer(text) for g in m.groups() if g]
         if numbers:
-            found.append(Step(line, numbers[-1] if "it/s" in text or "s/it" in text else numbers[0]))
-        elif re.search(r"loss", text, re.IGNORECASE) and re.search(r"\d\.\d", text):
+            found.append(Step(line, numbers[-1] if "it/s" in low or "s/it" in low else numbers[0]))
+        elif "loss" in low and _DECIMAL.search(text):
             found.append(Step(line, None))
     return found
 
 
-def progress(files: Sequence[LogFile], failed_at: LogLine | None) -> Progress:
-    """What was reached before the failure (or the end)."""
+def progress(files: Sequence[LogFile], worked: Mapping[str, Sequence[Step]], failed_at: LogLine | None) -> Progress:
+    """What was reached before the failure (or the end). worked: steps() of each file, by its name."""
     last: Step | None = None
     checkpoint: LogLine | None = None
     for file in files:
-        for step in steps(file):
+        for step in worked[file.name]:
             if step.number is not None and not _after(step.line, failed_at):
                 last = step if last is None or step.number >= (last.number or 0) else last
         for line in file.lines:
-            if (
-                _CHECKPOINT.search(line.text[:600])
-                and _CHECKPOINT_DONE.search(line.text[:600])
-                and not _after(line, failed_at)
-            ):
+            if _is_checkpoint(line.text) and not _after(line, failed_at):
                 checkpoint = line
     return Progress(
         stage=_stage(files, last, failed_at),
@@ -82,6 +82,13 @@ def progress(files: Sequence[LogFile], failed_at: LogLine | None) -> Progress:
         last_step_line=(last.line.file, last.line.number) if last else None,
         lost_time=_lost(files, checkpoint, failed_at),
     )
+
+
+def _is_checkpoint(text: str) -> bool:
+    low = text[:600].lower()
+    if "check" not in low and "ckpt" not in low and "sav" not in low and "snapshot" not in low:
+        return False
+    return bool(_CHECKPOINT.search(low) and _CHECKPOINT_DONE.search(low))
 
 
 def _after(line: LogLine, limit: LogLine | None) -> bool:
