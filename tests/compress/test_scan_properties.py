@@ -56,10 +56,10 @@ def _logs(draw) -> bytes:
     return end.join(draw(st.lists(shown, max_size=40))) + draw(st.sampled_from([b"", end]))
 
 
-_LOG = _logs()
+LOGS = _logs()
 # Blocks and lines small enough that a short log crosses every border.
-_SMALL = dataclasses.replace(EVERYTHING, block=200, line_limit=200, line_keep=20)
-_TIGHT = dataclasses.replace(_SMALL, max_templates=5, budget=4000, head_lines=2, tail_lines=3)
+SMALL = dataclasses.replace(EVERYTHING, block=200, line_limit=200, line_keep=20)
+TIGHT = dataclasses.replace(SMALL, max_templates=5, budget=4000, head_lines=2, tail_lines=3)
 
 signatures = [re2.compile(pattern) for pattern in SIGNATURES]
 prefix = re2.compile(AFTER_PREFIX)
@@ -72,13 +72,13 @@ def _cut(data: bytes, places: list[int]) -> list[bytes]:
 
 
 @settings(deadline=None)
-@given(_LOG, st.lists(st.integers(0, 10**6), max_size=30), st.sampled_from([_SMALL, _TIGHT, EVERYTHING]))
+@given(LOGS, st.lists(st.integers(0, 10**6), max_size=30), st.sampled_from([SMALL, TIGHT, EVERYTHING]))
 def test_how_the_bytes_are_cut_makes_no_difference(data, places, limits):
     assert scan(_cut(data, places), limits) == scan(data, limits)
 
 
 @settings(deadline=None)
-@given(_LOG, st.sampled_from([_SMALL, _TIGHT, EVERYTHING]))
+@given(LOGS, st.sampled_from([SMALL, TIGHT, EVERYTHING]))
 def test_every_line_and_byte_is_counted(data, limits):
     found = scan(data, limits)
     lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
@@ -88,7 +88,7 @@ def test_every_line_and_byte_is_counted(data, limits):
 
 
 @settings(deadline=None)
-@given(_LOG)
+@given(LOGS)
 def test_every_line_is_kept_under_its_own_number(data):
     found = kept(scan(data, EVERYTHING))
     lines = data.split(b"\n")
@@ -99,7 +99,7 @@ def test_every_line_is_kept_under_its_own_number(data):
 
 
 @settings(deadline=None, max_examples=300)
-@given(_LOG, st.sampled_from([_SMALL, EVERYTHING]))
+@given(LOGS, st.sampled_from([SMALL, EVERYTHING]))
 def test_a_line_is_hot_exactly_when_a_signature_matches_it(data, limits):
     for _, raw, kind in kept(scan(data, limits)):
         text = clean.text(raw).rstrip("\t ")
@@ -108,7 +108,7 @@ def test_a_line_is_hot_exactly_when_a_signature_matches_it(data, limits):
 
 
 @settings(deadline=None, max_examples=300)
-@given(_LOG, st.sampled_from([_SMALL, EVERYTHING]))
+@given(LOGS, st.sampled_from([SMALL, EVERYTHING]))
 def test_a_dropped_line_is_one_that_its_rule_matches_and_no_guard_holds(data, limits):
     for _, raw, kind in kept(scan(data, limits)):
         if kind in ("hot", ""):
@@ -123,7 +123,7 @@ def test_a_dropped_line_is_one_that_its_rule_matches_and_no_guard_holds(data, li
 
 
 @settings(deadline=None, max_examples=300)
-@given(_LOG)
+@given(LOGS)
 def test_no_loud_text_is_lost_under_a_carriage_return(data):
     lines = data.split(b"\n")
     for number, raw, _ in kept(scan(data, EVERYTHING)):
@@ -134,7 +134,7 @@ def test_no_loud_text_is_lost_under_a_carriage_return(data):
 
 
 @settings(deadline=None)
-@given(_LOG)
+@given(LOGS)
 def test_without_the_signatures_themselves_a_skeleton_that_may_match_is_hot(data):
     for _, raw, kind in kept(scan(data, EVERYTHING, signatures=())):
         text = clean.text(raw).rstrip("\t ")
@@ -146,4 +146,4 @@ def test_without_the_signatures_themselves_a_skeleton_that_may_match_is_hot(data
 def test_chunks_of_one_size(size):
     data = b"worker 1 added\r\nworker 2 dead\n" * 40 + b"3: Killed"
     chunks = [data[at : at + size] for at in range(0, len(data), size)]
-    assert scan(chunks, _SMALL) == scan(data, _SMALL)
+    assert scan(chunks, SMALL) == scan(data, SMALL)

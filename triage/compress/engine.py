@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Protocol
 
@@ -33,6 +33,7 @@ class Openings(Protocol):
         ...
 
 
+_NO_RULE = -2  # no kind of line has it
 _LONG_KEY = 2048  # a longer skeleton is remembered by its hash
 
 
@@ -59,7 +60,19 @@ class Scanner:
 
     def scan(self, name: str, chunks: Iterable[bytes]) -> ScannedFile:
         """One pass over the file, given as bytes cut anywhere."""
-        return _Scan(self._classifier, self._runs() if self._runs else None, self.limits).scan(name, chunks)
+        return self._start().scan(name, chunks)
+
+    @property
+    def rules(self) -> Sequence[FilterRule]:
+        return self._classifier.rules
+
+    def taken(self, rule_id: str, chunks: Iterable[bytes]) -> Iterator[tuple[int, list[bytes], set[int]]]:
+        """Block by block: the number of its first line, its lines, and the numbers of those that the rule takes."""
+        wanted = next((at for at, rule in enumerate(self.rules) if rule.id == rule_id), -1)
+        return self._start().taken(wanted, chunks)
+
+    def _start(self) -> _Scan:
+        return _Scan(self._classifier, self._runs() if self._runs else None, self.limits)
 
 
 class _Scan:
@@ -75,6 +88,8 @@ class _Scan:
         self._problems: list[str] = []
         self._run = Run(1, "", limits, self._rule_ids, 0)
         self._number = 1  # of the next line
+        self._wanted = _NO_RULE
+        self._taken: set[int] = set()  # numbers of the lines that the wanted rule took in this block
 
     def scan(self, name: str, chunks: Iterable[bytes]) -> ScannedFile:
         size = 0
@@ -88,6 +103,15 @@ class _Scan:
                 f"of {self._cut_runs} earlier runs only the ends were kept, of the oldest not even those"
             )
         return ScannedFile(name, size, self._number - 1, tuple(self._runs), tuple(self._problems))
+
+    def taken(self, rule: int, chunks: Iterable[bytes]) -> Iterator[tuple[int, list[bytes], set[int]]]:
+        """The blocks of the file, each with the numbers of the lines that the rule takes."""
+        self._wanted = rule
+        for block in Blocks(chunks, self._limits, self._is_loud):
+            first = self._number
+            self._block(block)
+            yield first, block.lines, self._taken
+            self._taken = set()
 
     # ------------------------------------------------------------------------------------------ blocks
     def _block(self, block: Block) -> None:
@@ -115,6 +139,8 @@ class _Scan:
             shape = shapes[key]
             mine = itemgetter(*places)(lines) if len(places) > 1 else (lines[places[0]],)
             for kind, chosen in split(shape, mine):
+                if kind.rule == self._wanted:
+                    self._taken.update(base + places[at] for at in chosen or range(len(places)))
                 if chosen is None:
                     run.add(shape, kind, base, places, mine)
                 else:
