@@ -15,7 +15,7 @@ from triage.errors import InputError, TriageError
 from triage.ingest import assemble, boundaries, kinds, sources, streams
 
 KEPT_BYTES = 48 << 20  # of all files together
-MIN_BUDGET = 1 << 20
+MIN_BUDGET = 256 << 10
 MANY_FILES = 64
 
 Tell = Callable[[str], None]
@@ -59,7 +59,7 @@ def _limits(files: int) -> engine.ScanLimits:
     budget = max(MIN_BUDGET, KEPT_BYTES // files)
     if files <= MANY_FILES:
         return engine.ScanLimits(budget=budget)
-    return engine.ScanLimits(budget=budget, head_lines=20, tail_lines=80, plain_first=4, plain_last=4)
+    return engine.ScanLimits(budget=budget, head_lines=20, tail_lines=80, plain=(4, 4))
 
 
 def diagnose(paths: Sequence[str], parts: Parts) -> tuple[Diagnosis, dict[str, Any]]:
