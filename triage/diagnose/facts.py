@@ -71,7 +71,7 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
     ends: dict[str, Finding] = {}
     for finding in matcher.find(log.files):
         key = (finding.line.file, finding.line.number)
-        if finding.signature.outcome == "healthy":
+        if finding.signature.outcome == "healthy" and finding.signature.role == "context":
             ends[finding.line.file] = finding
             continue
         if finding.signature.role == "cascade" and finding.signature.failure_type == "unknown":

@@ -72,7 +72,9 @@ def _decide(facts: Facts, knowledge: Knowledge) -> _Verdict:
             _status(root, rivals, pairs),
             hung or _outcome(root, knowledge),
         )
-    symptoms = [c for c in rank_causes(consequences, pairs) if c.failure_type != "unknown"]
+    # A node's own log is full of other jobs' consequences: alone they say nothing of this one.
+    mine = [c for c in consequences if any(f.line.file not in facts.system_files for f in c.findings)]
+    symptoms = [c for c in rank_causes(mine, pairs) if c.failure_type != "unknown"]
     if symptoms:
         root = symptoms[0]
         rest = tuple(c for c in consequences if c is not root)

@@ -10,20 +10,27 @@ from datetime import timedelta
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.facts import Facts
 from triage.domain import LogLine, Outcome, Signature, Status
+from triage.evidence import prefix
 from triage.evidence.match import Finding
 
 # Ended from outside after this much silence, and far longer than a step takes: the job was hung before it was ended.
 HANG_SILENCE = timedelta(minutes=45)
 HANG_STEPS = 20
-TAIL = 40  # lines at the end of a file in which an unknown error still counts as how it ended
+TAIL = 40  # lines at the end of a file in which a line of error level still counts as how it ended
+LAST_WORDS = 6  # lines at the end in which a bad word alone does
 
 _BAD_WORD = re.compile(
     r"\b(?:error|errors|fatal|failed|failure|aborted|abort|panic|exception|cannot|unable to|killed|core dumped|traceback)\b",
     re.IGNORECASE,
 )
+# A line that says of itself that it is an error, at its start.
+_SAYS_ERROR = re.compile(
+    r"^(?:\[?[EF]\d{4} |\W{0,3}(?:[\w./-]{1,60}: ?){0,3}\W{0,3}(?:error|fatal|critical|panic|abort|failed|failure)\w*\b)",
+    re.IGNORECASE,
+)
 _HARMLESS = re.compile(
-    r"\b(?:0 (?:errors?|failures?|failed)|errors?\s*[:=]\s*0\b|no errors?|without errors?|error[_ ]?rate|ignor\w+|warning|retry|retrying|"
-    r"mean|rel(?:ative)? error|abs(?:olute)? error|squared error|l[12] error|error bars?|failed\s*[:=]\s*0)\b",
+    r"\b(?:0 (?:errors?|failures?|failed)|errors?\s*[:=]?\s*0\b|no (?:[\w-]+ ){0,3}(?:errors?|exceptions?|failures?|failed|killed)|zero \w+|without errors?|error[_ ]?rate|ignor\w+|warning|retry|retrying|"
+    r"errors?\s*[:=]?\s*\d*\.\d+|mean|rel(?:ative)? error|abs(?:olute)? error|squared error|l[12] error|error bars?|failed\s*[:=]\s*0)\b",
     re.IGNORECASE,
 )
 
@@ -50,8 +57,9 @@ def ending(facts: Facts, cascade: Sequence[Candidate]) -> Ending:
     """How the job ended as far as its last lines tell."""
     if not any(f.lines for f in facts.log.files):
         return Ending("unknown", "unknown", "There is nothing to read: no file holds a line.")
-    if cascade:
-        last = max(cascade, key=lambda c: (c.signature.weight, -c.first.line.number))
+    told = [c for c in cascade if c.first.line.file not in facts.system_files]
+    if told:
+        last = max(told, key=lambda c: (c.signature.weight, -c.first.line.number))
         where = f"{last.first.line.file}:{last.first.line.number}"
         sentence = f"The job failed, and this log does not show why: {last.signature.title} ({where})."
         return Ending("failed", "unknown", sentence, last.first)
@@ -88,21 +96,23 @@ def ending(facts: Facts, cascade: Sequence[Candidate]) -> Ending:
 
 def _bad_end(facts: Facts) -> Finding | None:
     """The first error-looking line in the tail of a file after which no work went on."""
+    found: Finding | None = None
     for file in facts.log.files:
-        if file.kind in ("binary", "flight-recorder", "stacks"):
+        if file.kind in ("binary", "flight-recorder", "stacks") or file.name in facts.system_files:
             continue
-        for line in file.lines[-TAIL:]:
-            finding = Finding(line, UNNAMED)
-            if _looks_bad(line) and not facts.handled(finding):
-                return finding
-    return None
+        for i, line in enumerate(reversed(file.lines[-TAIL:])):
+            if _looks_bad(line, i < LAST_WORDS) and not facts.handled(Finding(line, UNNAMED)):
+                found = Finding(line, UNNAMED)
+    return found
 
 
-def _looks_bad(line: LogLine) -> bool:
+def _looks_bad(line: LogLine, last: bool) -> bool:
     if line.rule is not None or line.level in ("info", "debug", "warning"):
         return False
     text = line.text[-400:]
-    return line.level in ("error", "fatal") or bool(_BAD_WORD.search(text) and not _HARMLESS.search(text))
+    if _HARMLESS.search(text):
+        return False
+    return bool(_SAYS_ERROR.search(prefix.body(line.text)[:200]) or (last and _BAD_WORD.search(text)))
 
 
 def hang_before(facts: Facts, root: Candidate) -> Outcome | None:
