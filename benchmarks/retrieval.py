@@ -56,8 +56,12 @@ def categories() -> dict[str, str]:
     return {name: kind.category for name, kind in kb.taxonomy().types.items()}
 
 
+def vague() -> list[str]:
+    return [name for name, kind in kb.taxonomy().types.items() if kind.symptom or name == "hang"]
+
+
 def retriever_in_memory(incidents: Sequence[KnownIncident]) -> Retriever:
-    return Retriever(MemoryIndex(), load_embedder(), incidents, categories())
+    return Retriever(MemoryIndex(), load_embedder(), incidents, categories(), vague())
 
 
 def rankings(retriever: Retriever) -> dict[str, Callable[[Query], Ranking]]:
@@ -98,7 +102,7 @@ def costs(incidents: Sequence[KnownIncident]) -> str:
     """Seconds and peak memory of the first use, and of the next question, with the index in Chroma."""
     with tempfile.TemporaryDirectory() as home:
         begun = time.perf_counter()
-        retriever = open_retriever(Path(home), "", MINILM, incidents, categories=categories())
+        retriever = open_retriever(Path(home), "", MINILM, incidents, categories=categories(), vague=vague())
         written = retriever.sync()
         first = time.perf_counter() - begun
         begun = time.perf_counter()

@@ -33,6 +33,12 @@ def test_what_differs_between_two_runs_is_no_term() -> None:
     assert set(terms(one)) == set(terms(other))
 
 
+def test_of_an_absolute_path_only_the_end_counts() -> None:
+    found = set(terms('File "/home/someone/shared/lib/site-packages/torch/utils/data/dataloader.py", line 1011'))
+    assert {"util", "data", "dataloader"} <= found
+    assert not found & {"home", "someone", "shared", "package"}
+
+
 def test_numbers_of_a_code_tell_two_faults_apart() -> None:
     assert set(terms("Xid 79")) != set(terms("Xid 74"))
 

@@ -151,18 +151,55 @@ def test_k_bounds_the_answer_and_ties_have_an_order(model: CountingModel) -> Non
     assert Retriever(MemoryIndex(), model, [], {}).similar(Query("same words")) == ()
 
 
-def test_the_question_of_a_diagnosis() -> None:
-    def cite(number: int, role: str, text: str) -> Evidence:
-        return Evidence(f"E{number}", "job.log", number, text, role, "nvlink-error", title=f"title {role}")  # type: ignore[arg-type]
+def test_the_same_words_of_another_type_count_less(model: CountingModel) -> None:
+    """Launchers and other ranks print the same after every cause."""
+    retriever = Retriever(MemoryIndex(), model, [NVLINK, TOKENIZER, DATA], CATEGORIES, vague=["nccl-timeout"])
+    text = "training dies in the backward pass, the kernel log names NVLink"
 
+    def score(failure_type: str) -> float:
+        found = {s.incident: s.score for s in retriever.similar(Query(text, failure_type), min_score=0)}
+        return found["nvlink"]
+
+    assert score("nvlink-error") > score("") > score("cuda-error") > score("key-error")
+    assert score("nccl-timeout") == score(""), "a symptom rules no cause out"
+
+
+def test_lines_that_followed_are_looked_through_for_error_strings_alone(retriever: Retriever) -> None:
+    line = "what(): RuntimeError: CUDA error: uncorrectable NVLink error detected during the execution"
+    (first,) = retriever.similar(Query("", "nvlink-error", consequences=(line,)))
+    assert first.why.startswith("same failure type nvlink-error; both mention `RuntimeError: CUDA error")
+    words = Query("", consequences=("The kernel log names NVLink in the backward pass of training",))
+    assert retriever.similar(words, min_score=0.01) == ()
+
+
+def cite(number: int, role: str, text: str) -> Evidence:
+    return Evidence(f"E{number}", "job.log", number, text, role, "nvlink-error", title=f"title {role}")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("roots", [True, False])
+def test_the_question_of_a_diagnosis(roots: bool) -> None:
+    """Of the lines, those of the cause; where none is known, all."""
+    evidence = [cite(1, "context", "seen"), cite(2, "cascade", "later"), cite(5, "benign", "harmless")]
+    if roots:
+        evidence += [cite(3, "root", "first"), cite(4, "root", "first")]
     diagnosis = Diagnosis(
-        "failed", "nvlink-error", "infrastructure", "hardware-failure", "supported", "A link failed.", "restart-excluding",
-        evidence=(cite(1, "context", "seen"), cite(2, "cascade", "later"), cite(3, "root", "first"), cite(4, "root", "first")),
-    )  # fmt: skip
+        "failed",
+        "nvlink-error",
+        "infrastructure",
+        "hardware-failure",
+        "supported",
+        "A link failed (job.log:3).",
+        "restart-excluding",
+        evidence=tuple(evidence),
+    )
     query = query_of(diagnosis)
-    assert query.error_strings == ("first", "later", "seen")
-    assert query.text == "A link failed.\ntitle root\ntitle cascade\ntitle context"
     assert (query.failure_type, query.root_cause_class) == ("nvlink-error", "hardware-failure")
+    if roots:
+        assert query.text == "A link failed ().\ntitle root"
+        assert (query.error_strings, query.consequences) == (("first",), ("seen", "later", "harmless"))
+    else:
+        assert query.text == "A link failed (job.log:3).\ntitle context\ntitle cascade"
+        assert (query.error_strings, query.consequences) == (("seen", "later"), ("harmless",))
 
 
 # ------------------------------------------------------------------------------------------------ the index follows

@@ -84,13 +84,14 @@ def retriever(chosen: Settings, own: Iterable[KnownIncident] = ()) -> Retriever:
     """own: incidents of the user, beside those that triage ships."""
     from triage.retrieve.retriever import open_retriever
 
-    categories = {name: kind.category for name, kind in kb.taxonomy().types.items()}
+    types = kb.taxonomy().types
     return open_retriever(
         chosen.home,
         chosen.chroma_url,
         chosen.embedding,
         (*kb.known_incidents(), *own),
-        categories=categories,
+        categories={name: kind.category for name, kind in types.items()},
+        vague=[name for name, kind in types.items() if kind.symptom or name == "hang"],
         offline=chosen.offline,
     )
 

@@ -21,6 +21,7 @@ _NOISE = re.compile(
     r"|\b\d{5,}\b",
     re.IGNORECASE,
 )
+_PATH = re.compile(r"(?<![\w/.:])/[\w.@+/-]+")  # an absolute one; its end says which file, its begin whose
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|\d+")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NUMBERED = re.compile(r"([A-Za-z]{2,})[ :=#\[(_]{1,4}(\d{1,4})\b")  # Xid 79, signal 9, exit code: 137
@@ -37,9 +38,9 @@ def words(text: str) -> Iterator[tuple[str, str]]:
 
     Identifiers whole and their parts (snake, camel), plain words without endings, word:number pairs; lower case.
     """
-    text = _NOISE.sub(" ", text)
+    text = _PATH.sub(lambda path: "/".join(path[0].split("/")[-3:]), _NOISE.sub(" ", text))
     for name, number in _NUMBERED.findall(text):
-        if name.lower() not in _COUNTERS:
+        if name.lower() not in _COUNTERS | _STOP:
             yield f"{name.lower()}:{int(number)}", f"{name} {number}"
     for word in _WORD.findall(text):
         parts = _PARTS.findall(word)

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from triage.domain import KnownIncident, Similar
 from triage.retrieve.lexical import Lexicon
 
-MIN_SCORE = 0.35  # for a diagnosis: the same failure type alone does not reach it
+MIN_SCORE = 0.40  # for a diagnosis: the same failure type alone does not reach it
 MIN_SCORE_ASKED = 0.15  # for a person who searches and judges for himself
 _DENSE, _LEXICAL, _STRUCTURED = 0.6, 0.6, 0.7
 _COSINE_NOISE, _COSINE_SAME = 0.2, 0.8  # of this kind of model: unrelated texts, paraphrases
+_NEAR_TYPE, _OTHER_TYPE = 0.9, 0.7  # factors where the failure types differ, within a category and across
 _SIMILAR_TEXT = 0.5  # dense likeness that is worth a word
 _SHORTEST_ERROR = 10  # characters; shorter ones (`Killed`) are in too many logs to prove anything
 _SAYS_NOTHING = frozenset({"", "unknown", "none"})
@@ -26,16 +27,25 @@ _LONG_NUMBER = re.compile(r"0x[0-9a-f]+|\d{4,}")
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is known of the failure at hand. text: its story in words; error_strings: lines of its log."""
+    """What is known of the failure at hand.
+
+    text: its story in words; error_strings: lines of its log that show the cause; consequences: lines that followed,
+    looked through for exact error strings alone.
+    """
 
     text: str
     failure_type: str = ""
     root_cause_class: str = ""
     components: tuple[str, ...] = ()
     error_strings: tuple[str, ...] = ()
+    consequences: tuple[str, ...] = ()
 
     def full_text(self) -> str:
         return "\n".join((self.text, *self.error_strings))
+
+    def log(self) -> str:
+        """All text in the form that error strings are compared in."""
+        return _normal("\n".join((self.text, *self.error_strings, *self.consequences)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +55,20 @@ class _Likeness:
 
 
 class Ranker:
-    """Past incidents, prepared for ranking. categories: failure type to category, for types that are near."""
+    """Past incidents, prepared for ranking.
 
-    def __init__(self, incidents: Iterable[KnownIncident], categories: Mapping[str, str] | None = None) -> None:
+    categories: failure type to category, for types that are near; vague: types that are symptoms of others.
+    """
+
+    def __init__(
+        self,
+        incidents: Iterable[KnownIncident],
+        categories: Mapping[str, str] | None = None,
+        vague: Collection[str] = (),
+    ) -> None:
         self._incidents = {incident.id: incident for incident in incidents}
         self._categories = categories or {}
+        self._vague = frozenset(vague)
         self._lexicon = Lexicon({name: _lexical_parts(incident) for name, incident in self._incidents.items()})
         self._errors = {name: _error_forms(incident.error_strings) for name, incident in self._incidents.items()}
         self._components = {n: frozenset(map(str.lower, i.components)) for n, i in self._incidents.items()}
@@ -64,12 +83,13 @@ class Ranker:
     ) -> tuple[Similar, ...]:
         """The k best of at least min_score, best first. cosines: of the incidents' texts to the query's, -1..1."""
         words = self.lexical(query)
-        log = _normal(query.full_text())
+        log = query.log()
         ranked = []
         for name, incident in self._incidents.items():
             dense, lexical = near(cosines.get(name, 0.0)), words.get(name, 0.0)
             match = self._structured(query, log, incident)
             score = 1 - (1 - _DENSE * dense) * (1 - _LEXICAL * lexical) * (1 - _STRUCTURED * match.score)
+            score *= self._agreement(query, incident)
             if score >= min_score:
                 ranked.append((score, incident, self._why(query, incident, match, dense, lexical)))
         ranked.sort(key=lambda item: (-item[0], item[1].id))
@@ -83,7 +103,7 @@ class Ranker:
 
     def structured(self, query: Query) -> dict[str, float]:
         """Structured likeness alone, by incident."""
-        log = _normal(query.full_text())
+        log = query.log()
         return {name: self._structured(query, log, incident).score for name, incident in self._incidents.items()}
 
     def _structured(self, query: Query, log: str, incident: KnownIncident) -> _Likeness:
@@ -109,6 +129,14 @@ class Ranker:
         if held:
             best = max(held, key=lambda form: (-self._holders[form], len(form)))
             yield 0.6 * self._rarity(best), f"both mention `{self._errors[incident.id][best]}`"
+
+    def _agreement(self, query: Query, incident: KnownIncident) -> float:
+        """Below 1 where the failure has a definite type and the incident another: the same words may tell another story."""
+        asked, known = query.failure_type, incident.failure_type
+        if asked == known or asked in _SAYS_NOTHING | self._vague:
+            return 1.0
+        near = known in _SAYS_NOTHING or self._categories.get(asked, "") == self._categories.get(known)
+        return _NEAR_TYPE if near else _OTHER_TYPE
 
     def _rarity(self, form: str) -> float:
         """1 for an error string of one incident alone, towards 0 for one that all hold."""

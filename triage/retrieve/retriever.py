@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from triage.domain import Diagnosis, KnownIncident, Similar
@@ -22,6 +22,7 @@ def open_retriever(
     incidents: Iterable[KnownIncident],
     *,
     categories: Mapping[str, str] | None = None,
+    vague: Collection[str] = (),
     offline: bool = False,
 ) -> Retriever:
     """A retriever as the settings say: the index embedded in home/index, or in the server of chroma_url.
@@ -37,19 +38,27 @@ def open_retriever(
         index = ChromaIndex(embedder.name, embedder.dimension, url=chroma_url)
     else:
         index = ChromaIndex(embedder.name, embedder.dimension, folder=home / "index")
-    return Retriever(index, embedder, incidents, categories)
+    return Retriever(index, embedder, incidents, categories, vague)
 
 
-def query_of(diagnosis: Diagnosis, at_most: int = 8) -> Query:
-    """The question that a diagnosis asks of the past: its cause in words, and the lines that show it, causes first."""
-    order = {"root": 0, "cascade": 1, "context": 2, "benign": 3}
-    cited = sorted(diagnosis.evidence, key=lambda evidence: order[evidence.role])[:at_most]
+def query_of(diagnosis: Diagnosis, at_most: int = 6) -> Query:
+    """The question that a diagnosis asks of the past: its cause in words, and the lines that show it.
+
+    Lines of the cause alone, where there are some: what followed (launchers, time-outs, other ranks) looks the same
+    after every cause.
+    """
+    roots = [evidence for evidence in diagnosis.evidence if evidence.role == "root"]
+    cited = (roots or [evidence for evidence in diagnosis.evidence if evidence.role != "benign"])[:at_most]
     titles = dict.fromkeys(evidence.title for evidence in cited if evidence.title)
+    cause = diagnosis.root_cause
+    for evidence in cited:
+        cause = cause.replace(f"{evidence.file}:{evidence.line}", "")  # where this user keeps his logs is no likeness
     return Query(
-        text="\n".join((diagnosis.root_cause, *titles)),
+        text="\n".join((cause, *titles)),
         failure_type=diagnosis.failure_type,
         root_cause_class=diagnosis.root_cause_class,
         error_strings=tuple(dict.fromkeys(evidence.text for evidence in cited)),
+        consequences=tuple(dict.fromkeys(evidence.text for evidence in diagnosis.evidence if evidence not in cited)),
     )
 
 
@@ -67,11 +76,13 @@ class Retriever:
         embedder: Embedder,
         incidents: Iterable[KnownIncident],
         categories: Mapping[str, str] | None = None,
+        vague: Collection[str] = (),
     ) -> None:
-        """categories: failure type to category, for types that are near each other."""
+        """categories, vague: of failure types, for Ranker."""
         self._index = index
         self._embedder = embedder
         self._categories = dict(categories or {})
+        self._vague = frozenset(vague)
         self._incidents: dict[str, KnownIncident] = {}
         self._strangers: int | None = None  # entries of others in the index; None: not looked at yet
         self.add(incidents)
@@ -79,7 +90,7 @@ class Retriever:
     def add(self, incidents: Iterable[KnownIncident]) -> None:
         """More incidents, or newer versions of them; embedded with the next question."""
         self._incidents.update((incident.id, incident) for incident in incidents)
-        self.ranker = Ranker(self._incidents.values(), self._categories)
+        self.ranker = Ranker(self._incidents.values(), self._categories, self._vague)
         self._owner = {key: i.id for i in self._incidents.values() for key in _keys(i)}
         self._strangers = None
 
