@@ -25,24 +25,25 @@ _BAR = (
 )
 _PREFIX = "|".join(
     (
-        r"[\t\r ]+",
         r"\d+:(?:[\t ]|$)|\d+ [\w./+-]+:\d+\] ?",  # 12: and 4242 loop.py:12]
         r"\d+[-/:]\d+[-/:]\d[\d:.,/TZ+-]*(?: \d\d\d\d)?:?(?:[\t ]|$)",  # 2026-01-02T03:04:05.123Z and 03:04:05 2026
         # [rank3]: and [1,0]<stdout>: and [2026-01-02 03:04:05] and [loop.py:12]
         r"\[[^\[\]\n]*\d[^\[\]\n]*\](?:<std(?:out|err)>)?:?",
-        r"\[(?:INFO|DEBUG|NOTICE|TRACE|info|debug|I|D|[\w-]+(?:\.[\w-]+)+|__main__|root)\]:?",
+        r"\[[A-Za-z_.]+\]:?",  # [INFO] and [train_inner]
+        r"(?:[Pp]rocess|[Ww]orker|[Rr]ank|[Tt]ask|[Nn]ode|GPU) ?#?\d+: ?|Node\[\d+\]:? ",
         r"\([^()\n]*\b(?:pid|rank|ip)=[^()\n]*\)",  # (Worker pid=7, ip=10.0.0.1)
         r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|UTC|[CPEM][SDE]?[ST]T?)[ :]",
         r"(?:Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sept?|Oct|Nov|Dec) +\d+ ",
-        r"(?:INFO|DEBUG|NOTICE|TRACE|LOGS|Info|Debug|info|debug|I|D|localhost|__main__|root)(?:[\t :]|$)",
-        r"[-|>:*]+(?:[\t ]|$)",
+        # A warning's level too: the guard lets only those rules take it that say so.
+        r"(?:INFO|DEBUG|NOTICE|TRACE|LOGS|WARNING|WARN|Info|Debug|info|debug|Warning|I|D|W|localhost|__main__|root)(?:[\t :]|$)",
         r"[a-z_][\w-]*(?:\.[a-z_\d][\w-]*)+(?::\d+)*(?:[\]:]+|[\t ]|$)",  # train.loop: but no torch.OutOfMemoryError:
         r"[A-Za-z][\w.-]*\d[\w.-]*(?::\d+)*[\]:]*[\t ]",  # gpu-17: and I0102
         r"[\w./@+<>-]+\.(?:py|cc|cpp|cu|c|h):\d+[\]:]* ",
         rf"[\w #.:()/-]*{_BAR}",
     )
 )
-AFTER_PREFIX = rf"(?:^(?:{_PREFIX})*)"
+_BETWEEN = r"[-|>:*]+(?:[\t ]+|$)"  # stands between the parts, as in "12:03:04 | INFO | loop - ", and never first
+AFTER_PREFIX = rf"(?:^[\t\r ]*(?:(?:{_PREFIX})[\t\r ]*(?:{_BETWEEN})*)*)"
 _NOTHING = r"[^\x00-\x{10FFFF}]"
 _MEMORY = 32 << 20
 
