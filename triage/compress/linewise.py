@@ -21,7 +21,7 @@ from triage.regex import parse
 _NUMBER = r"[-+]?[\d.,]*\d[\d.,]*(?:[eE][-+]?\d+)?"
 _BAR = (
     r"\d+%\|[^|\[\]a-zA-Z\n]*\|[\d.,kKMGTBi?/ ]*\[[\d:<,.? day]*(?:[\d.?, ]*[\w ]*/ *\w+)?"
-    rf"(?:, *[\w/ .@-]+={_NUMBER}[\w%]*)* *\]"
+    rf"(?:, *[\w/ .@-]+=(?:{_NUMBER}[\w%]*|\w*\d\w*))* *\]"
 )
 _PREFIX = "|".join(
     (
@@ -29,7 +29,8 @@ _PREFIX = "|".join(
         r"\d+[-/:]\d+[-/:]\d[\d:.,/TZ+-]*(?: \d\d\d\d)?:?(?:[\t ]|$)",  # 2026-01-02T03:04:05.123Z and 03:04:05 2026
         # [rank3]: and [1,0]<stdout>: and [2026-01-02 03:04:05] and [loop.py:12]
         r"\[[^\[\]\n]*\d[^\[\]\n]*\](?:<std(?:out|err)>)?:?",
-        r"\[[A-Za-z_.]+\]:?",  # [INFO] and [train_inner]
+        r"\[[A-Za-z_.]+(?:[=:][\w.]+)?(?: +\| [\w.]+ *)?\]:?",  # [INFO] and [train_inner] and [thread=Main]
+        r"[A-Za-z_]\w* +- |[\w.]+:[\w<>]+:\d+ |std(?:out|err) [FP] ",  # swift - and loop:main:12 and stdout F
         r"(?:[Pp]rocess|[Ww]orker|[Rr]ank|[Tt]ask|[Nn]ode|GPU) ?#?\d+: ?|Node\[\d+\]:? ",
         r"\([^()\n]*\b(?:pid|rank|ip)=[^()\n]*\)",  # (Worker pid=7, ip=10.0.0.1)
         r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|UTC|[CPEM][SDE]?[ST]T?)[ :]",
