@@ -244,6 +244,13 @@ def test_a_dotenv_of_the_working_folder_and_chroma_variables_change_nothing(fold
     assert ChromaIndex("test", DIMENSION, folder=folder).ids() == set(out.split())
 
 
+def test_a_dotenv_that_chroma_refuses_is_said(folder: Path, start: Start) -> None:
+    (folder.parent / ".env").write_text("IS_PERSISTENT=perhaps\n")
+    writer = start(WORKER, "write", str(folder), "a", "1", "3", cwd=folder.parent)
+    _, err = writer.communicate(timeout=60)
+    assert "IndexUnavailableError: chromadb cannot be loaded" in err and "a .env file in the working folder" in err
+
+
 # ------------------------------------------------------------------------------------------------ a server
 def free_port() -> int:
     with contextlib.closing(socket.socket()) as s:

@@ -60,7 +60,7 @@ def check() -> int:
     failed = False
     for name, step in (
         ("database", lambda: wiring.store(settings)),
-        ("index", lambda: wiring.retriever(settings)),
+        ("index", lambda: wiring.retriever(settings).sync()),
         ("knowledge", wiring.knowledge),
     ):
         try:

@@ -155,6 +155,7 @@ class ChromaIndex:
             ) from None
 
     def _opened(self) -> Any:
+        _load()
         from chromadb.api.shared_system_client import SharedSystemClient
 
         try:
@@ -190,6 +191,15 @@ def _collection_name(embedding: str, dimension: int) -> str:
 def _where(labels: Mapping[str, str] | None) -> dict[str, Any] | None:
     parts = [{name: {"$eq": value}} for name, value in (labels or {}).items()]
     return {"$and": parts} if len(parts) > 1 else parts[0] if parts else None
+
+
+def _load() -> None:
+    """Chroma reads variables and the .env of the working folder when it is imported, and refuses to load over some."""
+    try:
+        import chromadb  # noqa: F401
+    except Exception as error:
+        hint = "install the package again; a .env file in the working folder or variables of Chroma may be the reason"
+        raise IndexUnavailableError(f"chromadb cannot be loaded: {first_line(error)}", hint) from error
 
 
 def _settings() -> Any:
