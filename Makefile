@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: demo install install-dev install-torch test test-all lint types contracts clean
+.PHONY: demo install install-dev install-torch test test-rest test-all lint types contracts clean
 
 demo: install
 	@echo; echo '$$ $(BIN)/triage diagnose examples/lost-gpu'; echo
@@ -32,6 +32,10 @@ $(VENV)/.installed-torch: $(VENV)/.installed-dev requirements/torch.txt
 
 test: install-dev
 	$(BIN)/python -m pytest -m "not service and not torch"
+
+# What `make test` leaves out: tests that need a service of this machine, or torch.
+test-rest: install-torch
+	$(BIN)/python -m pytest -m "service or torch"
 
 test-all: install-torch
 	$(BIN)/python -m pytest

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from triage import report
-from triage.compress import engine, view
+from triage.compress import dropped, engine, view
 from triage.diagnose.judge import Knowledge, judge
 from triage.domain import Diagnosis, FilterRule, Folded, JobLog, LogFile, Similar
 from triage.errors import InputError, TriageError
@@ -38,12 +38,8 @@ class Parts:
 
 def read(paths: Sequence[str], parts: Parts) -> JobLog:
     """One job's files, scanned and assembled; the last run of each. Errors: InputError if nothing is readable."""
-    inputs, missing = sources.discover(paths)
-    if not inputs:
-        raise InputError("; ".join(missing) or "nothing to read", "give log files, folders, or - for stdin")
-    limits = _limits(len(inputs))
-    matcher = parts.knowledge.matcher
-    scanner = engine.Scanner(parts.filters, matcher.hot_patterns(), boundaries.Boundaries, limits, matcher.patterns)
+    inputs, missing = _inputs(paths)
+    scanner = _scanner(parts, len(inputs))
     files: list[LogFile] = []
     for i, item in enumerate(inputs, 1):
         parts.tell(f"reading {item.name} ({i}/{len(inputs)})")
@@ -52,6 +48,28 @@ def read(paths: Sequence[str], parts: Parts) -> JobLog:
         scanned = scanner.scan(item.name, chunks)
         files.append(assemble.assemble(scanned, kind, problems, item.modified))
     return JobLog(tuple(files), missing)
+
+
+def _inputs(paths: Sequence[str]) -> tuple[tuple[streams.Input, ...], tuple[str, ...]]:
+    inputs, missing = sources.discover(paths)
+    if not inputs:
+        raise InputError("; ".join(missing) or "nothing to read", "give log files, folders, or - for stdin")
+    return inputs, missing
+
+
+def _scanner(parts: Parts, files: int) -> engine.Scanner:
+    matcher = parts.knowledge.matcher
+    hot = matcher.hot_patterns()
+    return engine.Scanner(parts.filters, hot, boundaries.Boundaries, _limits(files), matcher.patterns)
+
+
+def taken_by(rule: str, paths: Sequence[str], parts: Parts, context: int = 0) -> Iterator[tuple[str, dropped.Shown]]:
+    """The lines that a filter rule takes, with their file, as they are read. Errors: NotFoundError, InputError."""
+    inputs, _ = _inputs(paths)
+    scanner = _scanner(parts, len(inputs))
+    for item in inputs:
+        for shown in dropped.dropped(scanner, rule, streams.chunks(item, []), context):
+            yield item.name, shown
 
 
 def _limits(files: int) -> engine.ScanLimits:

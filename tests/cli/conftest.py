@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from tests.conftest import REPO
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -18,7 +19,9 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 def triage(tmp_path: Path) -> Run:
     """triage("diagnose", "x.log", stdin=..., cwd=...) -> the finished process, text in UTF-8."""
 
-    def run(*args: str, stdin: str | bytes = "", cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        *args: str, stdin: str | bytes = "", cwd: Path | None = None, **env: str
+    ) -> subprocess.CompletedProcess[str]:
         data = stdin.encode() if isinstance(stdin, str) else stdin
         done = subprocess.run(
             [sys.executable, "-m", "triage", *args],

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.cli.conftest import Run
 from tests.conftest import REPO
 
@@ -31,8 +32,13 @@ def test_the_shipped_example_is_diagnosed_with_cited_lines_and_recorded(triage: 
     done = triage("diagnose", EXAMPLE, "--format", "json", cwd=REPO)
     d = answer(done)
     assert (done.returncode, done.stderr) == (0, "")
-    assert CONTRACT <= d.keys()
-    assert (d["schema"], d["outcome"], d["failure_type"], d["status"]) == ("triage.diagnosis/1", "failed", "gpu-lost", "established")
+    assert d.keys() >= CONTRACT
+    assert (d["schema"], d["outcome"], d["failure_type"], d["status"]) == (
+        "triage.diagnosis/1",
+        "failed",
+        "gpu-lost",
+        "established",
+    )
     assert d["suspects"]["nodes"] == ["gpu-042"]
     assert d["incident"] == 1
     assert d["similar"], "the shipped incidents hold lost GPUs"
@@ -116,7 +122,9 @@ def test_a_model_that_is_set_but_not_asked_is_said(triage: Run) -> None:
 
 
 def test_a_database_that_cannot_be_written_does_not_hide_the_diagnosis(triage: Run) -> None:
-    done = triage("diagnose", "-", "--format", "json", stdin="KeyError: 'a'\n", TRIAGE_DATABASE_URL="sqlite:////proc/nope/x.db")
+    done = triage(
+        "diagnose", "-", "--format", "json", stdin="KeyError: 'a'\n", TRIAGE_DATABASE_URL="sqlite:////proc/nope/x.db"
+    )
     d = answer(done)
     assert (done.returncode, d["failure_type"], d["incident"]) == (0, "key-error", None)
     assert any("was not recorded" in note for note in d["missing"])
@@ -148,5 +156,19 @@ def test_help_needs_no_heavy_import() -> None:
         "heavy = {'sqlalchemy', 'chromadb', 'onnxruntime', 'rich', 'numpy', 're2', 'yaml'} & set(sys.modules)\n"
         "sys.exit(f'imported: {heavy}' if heavy else 0)"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, timeout=60, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_lines_that_a_rule_took_are_shown_again_with_context(triage: Run) -> None:
+    log = f"{EXAMPLE}/slurm-771204.out"
+    done = triage("compress", log, "--dropped", "megatron.iteration", "--context", "1", cwd=REPO)
+    lines = done.stdout.splitlines()
+    taken = [line for line in lines if line.startswith(f"{log}:")]
+    assert len(taken) == 142
+    assert any(line.startswith(f"{log}-181-") and "Traceback" in line for line in lines)
+    wrong = triage("compress", log, "--dropped", "megatron.iterations", cwd=REPO)
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "perhaps megatron.iteration" in wrong.stderr

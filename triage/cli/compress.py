@@ -15,11 +15,11 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 @app.command()
 def compress(
-    paths: list[str] = typer.Argument(None, metavar="PATH...", help="Log files, folders, or - for stdin."),
-    format: str = typer.Option(None, "--format", help="text or json.", show_default="text"),  # noqa: A002
-    dropped: str = typer.Option(None, "--dropped", metavar="RULE", help="Print the lines that this filter rule took."),
+    paths: list[str] | None = typer.Argument(None, metavar="PATH...", help="Log files, folders, or - for stdin."),
+    format: str | None = typer.Option(None, "--format", help="text or json.", show_default="text"),  # noqa: A002
+    dropped: str | None = typer.Option(None, "--dropped", metavar="RULE", help="Print the lines that this filter rule took."),
     context: int = typer.Option(0, "--context", metavar="N", min=0, help="With --dropped: N lines around each."),
-    budget: int = typer.Option(None, "--budget", metavar="TOKENS", min=200, help="Most tokens of the result."),
+    budget: int | None = typer.Option(None, "--budget", metavar="TOKENS", min=200, help="Most tokens of the result."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress and notes."),
 ) -> None:
     """Print the log without its routine lines, with original line numbers and an account of what was left out."""
@@ -34,10 +34,19 @@ def compress(
     settings = wiring.settings()
     parts = wiring.parts(settings, output.teller(quiet), record=False, similar=False)
     if dropped is not None:
-        _print_dropped(paths, dropped, context, parts, chosen)
+        for file, shown in pipeline.taken_by(dropped, paths, parts, context):
+            output.write(_line(file, shown.number, shown.text, shown.taken, chosen))
         return
     document = report.folded_json(
         pipeline.compress(paths, replace(parts, token_budget=budget or settings.token_budget))
     )
     output.clear_progress(quiet)
     output.write(json.dumps(document, ensure_ascii=False) if chosen == "json" else report.render_folded(document))
+
+
+def _line(file: str, number: int, text: str, taken: bool, chosen: str) -> str:
+    """A line that a rule took (`:`) or one around it (`-`), as grep prints them; or one JSON object."""
+    if chosen == "json":
+        return json.dumps({"file": file, "line": number, "text": text, "taken": taken}, ensure_ascii=False)
+    mark = ":" if taken else "-"
+    return f"{file}{mark}{number}{mark}{text}"

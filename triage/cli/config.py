@@ -17,7 +17,7 @@ app = typer.Typer(
 
 
 @app.command()
-def show(format: str = typer.Option(None, "--format", help="text or json.", show_default="text")) -> None:  # noqa: A002
+def show(format: str | None = typer.Option(None, "--format", help="text or json.", show_default="text")) -> None:  # noqa: A002
     """Each setting, its value and its source; secrets are not printed."""
     chosen = output.check_format(format, ("text", "json"))
     from triage import config

@@ -14,12 +14,12 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 @app.command()
 def diagnose(
-    paths: list[str] = typer.Argument(
+    paths: list[str] | None = typer.Argument(
         None, metavar="PATH...", help="Log files, folders of per-rank files, or - for stdin; .gz .zst .xz .bz2 too."
     ),
-    format: str = typer.Option(None, "--format", help="text, json or markdown.", show_default="text"),  # noqa: A002
+    format: str | None = typer.Option(None, "--format", help="text, json or markdown.", show_default="text"),  # noqa: A002
     no_record: bool = typer.Option(False, "--no-record", help="Do not write to the incident database."),
-    llm: str = typer.Option(None, "--llm", metavar="MODEL|off", help="The model to ask; off: rules only."),
+    llm: str | None = typer.Option(None, "--llm", metavar="MODEL|off", help="The model to ask; off: rules only."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress and notes."),
     verbose: bool = typer.Option(False, "--verbose", "-v", help="Seconds per stage on stderr."),
 ) -> int:

@@ -88,7 +88,7 @@ def main() -> None:
         # The reader closed the pipe: not an error. Point stdout elsewhere so that the interpreter's own flush is silent.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
-    except Exception as error:  # noqa: BLE001 - the one place that turns what nobody foresaw into one line
+    except Exception as error:
         if os.environ.get("TRIAGE_DEBUG"):
             raise
         _fail(f"internal error: {type(error).__name__}: {error}; set TRIAGE_DEBUG=1 to see where, and report it", 2)
