@@ -6,12 +6,14 @@ A block's borders depend on the bytes alone, not on how they were cut into chunk
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from triage.compress import clean
 from triage.compress.limits import ScanLimits
 from triage.regex import ERASED, skeleton
+
+Loud = Callable[[Sequence[bytes]], Iterable[bytes]]
 
 MAX_HIDDEN = 20  # overwritten states of one line that are kept, the first and the last
 
@@ -35,13 +37,13 @@ class Block:
 
 
 class Blocks:
-    """Iterates over the blocks of a file. is_loud: whether an overwritten state must be kept."""
+    """Iterates over the blocks of a file. loud: which of some overwritten states must be kept."""
 
-    def __init__(self, chunks: Iterable[bytes], limits: ScanLimits, is_loud: Callable[[bytes], bool]) -> None:
+    def __init__(self, chunks: Iterable[bytes], limits: ScanLimits, loud: Loud) -> None:
         self._chunks = chunks
         self._block = limits.block
         self._limit, self._keep = limits.line_cut
-        self._is_loud = is_loud
+        self._loud = loud
 
     def __iter__(self) -> Iterator[Block]:
         pending = b""
@@ -71,7 +73,7 @@ class Blocks:
             yield from self._whole(pending)
 
     def _long(self) -> _LongLine:
-        return _LongLine(self._limit, self._keep, self._is_loud)
+        return _LongLine(self._limit, self._keep, self._loud)
 
     def _whole(self, raw: bytes) -> Iterator[Block]:
         """The block of these lines; lines that are too long become blocks of their own."""
@@ -107,7 +109,7 @@ class Blocks:
         return Block(lines, keys, len(raw), raw)
 
     def _shown(self, line: bytes) -> bytes:
-        states = _States(self._limit, self._keep, self._is_loud)
+        states = _States(self._limit, self._keep, self._loud)
         states.feed(line)
         return states.line()
 
@@ -131,14 +133,14 @@ def _pieces(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
 
 
 class _States:
-    """A line made of states that carriage returns overwrite one by one, fed piece by piece.
+    """A line made of states that carriage returns overwrote one by one, fed piece by piece.
 
     What remains is the last state that shows anything, after the earlier ones that are loud: an error text that a
     progress bar has painted over is still an error.
     """
 
-    def __init__(self, limit: int, keep: int, is_loud: Callable[[bytes], bool]) -> None:
-        self._limit, self._keep, self._is_loud = limit, keep, is_loud
+    def __init__(self, limit: int, keep: int, loud: Loud) -> None:
+        self._limit, self._keep, self._loud = limit, keep, loud
         self._open = _Middle(limit, keep)
         self._last = b""
         self._hidden: dict[bytes, None] = {}  # a set in order
@@ -146,37 +148,37 @@ class _States:
     def feed(self, data: bytes) -> None:
         first, *rest = data.split(b"\r")
         self._open.feed(first)
-        for part in rest:
-            self._close()
-            self._open.feed(part)
+        if rest:
+            self._end([self._open.bytes(), *map(self._cut, rest[:-1])])
+            self._open = _Middle(self._limit, self._keep)
+            self._open.feed(rest[-1])
 
-    def _close(self) -> None:
-        state = self._open.bytes()
-        self._open = _Middle(self._limit, self._keep)
-        if clean.plain(state).strip():
-            self._overwrite()
-            self._last = state
+    def _cut(self, state: bytes) -> bytes:
+        if len(state) <= self._limit:
+            return state
+        middle = _Middle(self._limit, self._keep)
+        middle.feed(state)
+        return middle.bytes()
 
-    def _overwrite(self) -> None:
-        if not self._last or not self._is_loud(self._last):
-            return
-        self._hidden[self._last] = None
-        if len(self._hidden) > MAX_HIDDEN:
-            del self._hidden[next(itertools.islice(self._hidden, MAX_HIDDEN // 2, None))]
+    def _end(self, states: Sequence[bytes]) -> None:
+        """These states are whole."""
+        self._last = next((state for state in reversed(states) if clean.plain(state).strip()), self._last)
+        for state in self._loud(states):
+            self._hidden[state] = None
+            if len(self._hidden) > MAX_HIDDEN:
+                del self._hidden[next(itertools.islice(self._hidden, MAX_HIDDEN // 2, None))]
 
     def line(self) -> bytes:
-        self._close()
+        self._end([self._open.bytes()])
         self._hidden.pop(self._last, None)
-        whole = _Middle(self._limit, self._keep)
-        whole.feed(clean.OVERWRITTEN.join([*self._hidden, self._last]))
-        return whole.bytes()
+        return self._cut(clean.OVERWRITTEN.join([*self._hidden, self._last]))
 
 
 class _LongLine:
     """A line that is never held whole."""
 
-    def __init__(self, limit: int, keep: int, is_loud: Callable[[bytes], bool]) -> None:
-        self._states = _States(limit, keep, is_loud)
+    def __init__(self, limit: int, keep: int, loud: Loud) -> None:
+        self._states = _States(limit, keep, loud)
         self._size = 0
 
     def feed(self, data: bytes) -> None:

@@ -57,7 +57,7 @@ class Classifier:
             real.setdefault(erase(pattern), []).append(pattern)
         self._real = list(real.values())
         self._hot = PatternSet(list(real), "signatures", _to_blank_end)
-        self._marks = PatternSet(guard.erased(), "guard", _to_blank_end)
+        self._marks = Confined(guard.erased(), end=_BLANK_END)
         self._watch = functools.lru_cache(256)(lambda patterns: Confined(patterns, end=_BLANK_END))
 
     def shape(self, raw: bytes, key: bytes) -> Shape:
@@ -71,7 +71,7 @@ class Classifier:
             clean=clean.is_clean(key),
             always_hot=always_hot,
             watch=self._watch(wanted) if wanted and not always_hot else None,
-            guarded=bool(self._marks.match(bare)),
+            guarded=self._marks.found(bare),
             labels=clean.label_count(text.encode()),
         )
         found.main = self._kind(found, text)
@@ -85,8 +85,10 @@ class Classifier:
         if shape.always_hot or (shape.watch is not None and shape.watch.found(text)):
             return HOT
         grade = guard.alarm(text) if shape.guarded else ""
+        if grade == "error":
+            return ALARM
         for index in self._rule_set.match(text):
-            if grade == "" or (grade != "error" and self.rules[index].drops_warnings):
+            if grade == "" or self.rules[index].drops_warnings:
                 return Kind("routine", index)
         return ALARM if grade else PLAIN
 

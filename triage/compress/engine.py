@@ -93,7 +93,7 @@ class _Scan:
 
     def scan(self, name: str, chunks: Iterable[bytes]) -> ScannedFile:
         size = 0
-        for block in Blocks(chunks, self._limits, self._is_loud):
+        for block in Blocks(chunks, self._limits, self._loud):
             size += block.size
             self._block(block)
         if self._number > 1:
@@ -107,7 +107,7 @@ class _Scan:
     def taken(self, rule: int, chunks: Iterable[bytes]) -> Iterator[tuple[int, list[bytes], set[int]]]:
         """The blocks of the file, each with the numbers of the lines that the rule takes."""
         self._wanted = rule
-        for block in Blocks(chunks, self._limits, self._is_loud):
+        for block in Blocks(chunks, self._limits, self._loud):
             first = self._number
             self._block(block)
             yield first, block.lines, self._taken
@@ -158,11 +158,19 @@ class _Scan:
                 shape = self._shapes[short] = self._classifier.shape(line, key)
         return shape
 
-    def _is_loud(self, state: bytes) -> bool:
-        """Whether a state that a carriage return overwrote must be kept."""
+    def _loud(self, states: Sequence[bytes]) -> list[bytes]:
+        """Of states that carriage returns overwrote, those that must be kept, in order."""
         if len(self._shapes) > 2 * self._limits.max_templates:
             self._forget()
-        return self._classifier.kind(self._shape(skeleton(state), state), state) in (HOT, ALARM)
+        found: list[int] = []
+        for key, places in _group([skeleton(state) for state in states]).items():
+            shape = self._shape(key, states[places[0]])
+            if not (shape.always_hot or shape.watch or shape.guarded):
+                continue
+            for kind, chosen in self._classifier.split(shape, [states[at] for at in places]):
+                if kind in (HOT, ALARM):
+                    found += places if chosen is None else [places[at] for at in chosen]
+        return [states[at] for at in sorted(found)]
 
     def _forget(self) -> None:
         """Forgets skeletons that have no lines in this run; seen again, they are classified again."""
