@@ -153,7 +153,7 @@ def test_one_bad_path_among_good_ones_is_a_note(tmp_path: Path) -> None:
     [
         (lambda d: d / "nope", "no such file"),
         (lambda d: d, "the folder is empty"),
-        (lambda d: write(d / "e.log", b""), "empty"),
+        (lambda d: write(d / "sub" / "e.log", b"").parent, "empty"),
         (
             lambda d: write(d / "logs.tar.gz", gzip.compress(b"a.log".ljust(257, b"\0") + b"ustar\x0000" + bytes(300))),
             "unpack",
@@ -168,6 +168,11 @@ def test_nothing_readable_is_one_clear_error(tmp_path: Path, make, words: str) -
         discover([str(make(tmp_path))])
     assert words in caught.value.message
     assert "\n" not in str(caught.value)
+
+
+def test_an_empty_log_that_is_named_is_an_input_of_its_own(tmp_path: Path) -> None:
+    found, notes = discover([str(write(tmp_path / "e.log", b""))])
+    assert ([item.kind for item in found], notes) == (["empty"], ())
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from triage.compress import clean, guard
 from triage.compress.linewise import AFTER_PREFIX, Confined, confine
@@ -18,6 +18,7 @@ from triage.compress.tally import ALARM, HOT, PLAIN, Kind, Tally
 from triage.domain import FilterRule
 from triage.regex import PatternSet, erase, skeleton
 
+_KNOWN, _KNOWN_KEY = 20_000, 512  # skeletons remembered from file to file, and the longest of them
 _RETEST = 8  # a plain skeleton is tried against the rules again at 8, 64, 512 ... lines
 _BLANK_END = r"[\t ]*$"  # what reads the kept lines strips blanks at their ends
 
@@ -58,11 +59,15 @@ class Classifier:
         self._real = list(real.values())
         self._hot = PatternSet(list(real), "signatures", _to_blank_end)
         self._marks = Confined(guard.erased(), end=_BLANK_END)
+        self._known: dict[bytes, Shape] = {}
         self._watch = functools.lru_cache(256)(lambda patterns: Confined(patterns, end=_BLANK_END))
 
     def shape(self, raw: bytes, key: bytes) -> Shape:
         """The skeleton `key`, first seen with this line."""
         text = clean.text(raw)
+        known = self._known.get(key)
+        if known is not None:
+            return self._again(known, text)
         bare = skeleton(text.encode()).decode()
         hits = [self._real[index] for index in self._hot.match(bare)]
         always_hot = not all(hits)
@@ -75,7 +80,14 @@ class Classifier:
             labels=clean.label_count(text.encode()),
         )
         found.main = self._kind(found, text)
+        if len(self._known) < _KNOWN and len(key) < _KNOWN_KEY:
+            self._known[key] = replace(found, tallies={})
         return found
+
+    def _again(self, known: Shape, text: str) -> Shape:
+        """A skeleton that another file had too: the files of many ranks say the same."""
+        main = self._kind(known, text) if known.main is PLAIN else known.main
+        return Shape(known.clean, known.always_hot, known.watch, known.guarded, known.labels, main)
 
     def kind(self, shape: Shape, raw: bytes) -> Kind:
         """What this line of the shape is."""

@@ -55,8 +55,9 @@ class Ending:
 
 def ending(facts: Facts, cascade: Sequence[Candidate]) -> Ending:
     """How the job ended as far as its last lines tell."""
-    if not any(f.lines for f in facts.log.files):
-        return Ending("unknown", "unknown", "There is nothing to read: no file holds a line.")
+    if not any(line.text.strip() for f in facts.log.files for line in f.lines):
+        said = "The log is empty: the job wrote nothing before it ended, or its output went elsewhere."
+        return Ending("unknown", "unknown", said)
     told = [c for c in cascade if c.first.line.file not in facts.system_files]
     if told:
         last = max(told, key=lambda c: (c.signature.weight, -c.first.line.number))

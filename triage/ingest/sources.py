@@ -119,7 +119,8 @@ def _named(path: Path, name: str, notes: _Notes) -> Iterator[Input]:
     if sample is None:
         return
     kind = kinds.classify(name, sample)
-    if not _no_text(kind, sample, name, notes):
+    # An empty log is an answer of its own: the job wrote nothing before it ended.
+    if kind == "empty" or not _no_text(kind, sample, name, notes):
         status = path.stat()
         yield Input(name, path, status.st_size, kind, _modified(status))
 
