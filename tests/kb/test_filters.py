@@ -14,7 +14,7 @@ import yaml
 
 from triage import kb
 from triage.compress.classify import Classifier
-from triage.compress.linewise import AFTER_PREFIX, confine
+from triage.compress.linewise import AFTER_PREFIX, RULE_END, confine
 from triage.domain import FilterRule
 from triage.regex import PatternSet, compile_pattern, skeleton
 
@@ -68,6 +68,14 @@ NOVEL = (
     "device ordinal 8 does not exist",
     "reward model returned an empty batch, stopping",
     "please check the node's power supply",
+    "  host      : gpu-17",
+    "  time      : 2026-01-02_03:04:05",
+    "  rank      : 3 (local_rank: 3)",
+    "  exitcode  : -9 (pid: 4242)",
+    "  error_file: <N/A>",
+    "Root Cause (first observed failure):",
+    "(raylet) Node 10.0.0.3 left the cluster [repeated 3x across cluster]",
+    "{'loss': 0.0, 'grad_norm': nan, 'learning_rate': 1e-5, 'epoch': 0.1}",
     "tokenizer vocabulary and embedding differ: 32000 against 32001",
 )
 
@@ -93,7 +101,7 @@ TRACEBACK = (
 
 def as_scanned(rule: FilterRule) -> str:
     """The pattern as the scan uses it: `^` stands after rank labels and time stamps too."""
-    return confine(rule.pattern, AFTER_PREFIX, r"[\t ]*$")
+    return confine(rule.pattern, AFTER_PREFIX, RULE_END)
 
 
 @functools.cache

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from triage import kb
-from triage.compress.linewise import AFTER_PREFIX, confine
+from triage.compress.linewise import AFTER_PREFIX, RULE_END, confine
 from triage.domain import FilterRule, Signature
 from triage.errors import KnowledgeError
 from triage.regex import compile_pattern, erase
@@ -70,7 +70,7 @@ def _signature(signature: Signature) -> Iterable[str]:
 
 
 def _filter(rule: FilterRule) -> Iterable[str]:
-    pattern = _compiled(confine(rule.pattern, AFTER_PREFIX, r"[\t ]*$"))
+    pattern = _compiled(confine(rule.pattern, AFTER_PREFIX, RULE_END))
     return _proof(rule, lambda line: bool(pattern.search(line)))
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from triage.compress import clean, guard
-from triage.compress.linewise import AFTER_PREFIX, Confined, confine
+from triage.compress.linewise import AFTER_PREFIX, RULE_END, Confined, confine
 from triage.compress.tally import ALARM, HOT, PLAIN, Kind, Tally
 from triage.domain import FilterRule
 from triage.regex import PatternSet, erase, skeleton
@@ -24,7 +24,7 @@ _BLANK_END = r"[\t ]*$"  # what reads the kept lines strips blanks at their ends
 
 
 def _as_rule(pattern: str) -> str:
-    return confine(pattern, AFTER_PREFIX, _BLANK_END)
+    return confine(pattern, AFTER_PREFIX, RULE_END)
 
 
 def _to_blank_end(pattern: str) -> str:
@@ -146,7 +146,7 @@ class _Lazy:
 
     @functools.cached_property
     def _confined(self) -> Confined:
-        return Confined([self._pattern], AFTER_PREFIX, _BLANK_END)
+        return Confined([self._pattern], AFTER_PREFIX, RULE_END)
 
     def takes_all(self, text: bytes) -> bool:
         return self._confined.takes_all(text)

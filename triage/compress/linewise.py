@@ -45,6 +45,8 @@ _PREFIX = "|".join(
 )
 _BETWEEN = r"[-|>:*]+(?:[\t ]+|$)"  # stands between the parts, as in "12:03:04 | INFO | loop - ", and never first
 AFTER_PREFIX = rf"(?:^[\t\r ]*(?:(?:{_PREFIX})[\t\r ]*(?:{_BETWEEN})*)*)"
+# A rule's `$`: blanks, and the note of Ray that folded alike lines of its workers.
+RULE_END = r"(?:[\t ]*(?:\[repeated \d+x across cluster\][^\n]*)?$)"
 _NOTHING = r"[^\x00-\x{10FFFF}]"
 _MEMORY = 32 << 20
 
