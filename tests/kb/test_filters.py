@@ -76,6 +76,10 @@ NOVEL = (
     "Root Cause (first observed failure):",
     "(raylet) Node 10.0.0.3 left the cluster [repeated 3x across cluster]",
     "{'loss': 0.0, 'grad_norm': nan, 'learning_rate': 1e-5, 'epoch': 0.1}",
+    "W0317 10:00:14.527971 125344 x2num.py:13] NaN or Inf found in input tensor.",
+    "(raylet) file_system_monitor.cc:116: /tmp/ray is over 95% full, available space: 26.4 GB",
+    "GPU available: False, used: False",
+    "wandb: Network error",
     "tokenizer vocabulary and embedding differ: 32000 against 32001",
 )
 
@@ -140,7 +144,7 @@ def test_rule_is_needed(rule: FilterRule) -> None:
 
 
 def test_there_are_many_rules_and_their_ids_name_their_file() -> None:
-    assert len(RULES) >= 170
+    assert len(RULES) >= 175
     for path in sorted((kb.root() / "filters").glob("*.yaml")):
         for rule in kb.load_filters(path):
             assert rule.id.split(".")[0] == path.stem
