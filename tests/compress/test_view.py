@@ -1,4 +1,7 @@
+import pytest
+
 from triage.compress.view import fold, rank_ranges
+from triage.compress.wording import gist, split
 from triage.domain import Folded, JobLog, LogFile, LogLine
 
 PLENTY = 10_000
@@ -143,3 +146,41 @@ def test_a_huge_line_is_shortened_in_its_middle():
     assert len(line.text) < 1100
     assert line.text.startswith("aaa")
     assert line.text.endswith("z")
+
+
+def test_a_flood_of_one_kind_of_error_does_not_hide_another():
+    flood = [f"[ERROR] cannot move /data/{chr(97 + n % 26)}{n}.mid" for n in range(500)]
+    folded = fold(JobLog((file("start", *flood[:250], "OSError: disk quota exceeded", *flood[250:], "end"),)), 400)
+    assert "OSError: disk quota exceeded" in texts(folded)
+    assert folded.account.tokens_kept <= 400
+
+
+def test_a_long_traceback_gives_its_end_before_its_frames():
+    frames = [text for n in range(200) for text in (f'  File "a{n}.py", line {n}, in f', f"    call_{n}(x)")]
+    folded = fold(JobLog((file("start", TRACEBACK[0], *frames, "ValueError: no", *["tail"] * 3),)), 300)
+    assert {"ValueError: no", "    call_199(x)"} <= set(texts(folded))
+
+
+def test_gist_is_what_remains_without_names_and_numbers():
+    assert gist("Fatal error on MAPS_MUS-a_1.mid: [Errno 13] at /a/b") == "Fatal error on Errno at"
+    assert gist("0x7f12 == 12") == "0x7f12 == 12"
+
+
+@pytest.mark.parametrize(
+    ("text", "labels", "body"),
+    [
+        ("3: hello", "3:", "hello"),
+        ("0: [rank12]:   File x", "0:[rank12]:", "  File x"),
+        ("[1,7]<stderr>: x", "[1,7]<stderr>:", "x"),
+        ("(Worker pid=7, ip=10.0.0.1) x", "(Worker pid=7, ip=10.0.0.1)", "x"),
+        ("2026-11-29 10:00:01,234 x", "", "x"),
+        ("[2026-11-29T10:00:01.234567Z] 5: x", "5:", "x"),
+        ("Nov 29 10:00:01 host kernel: x", "", "host kernel: x"),
+        ("[15:29:44:893254]:[Warning]:x", "", "[Warning]:x"),
+        ("[rank0]:[E1118 10:51:07.264660466 a.cpp:6] x", "[rank0]:", "[E a.cpp:6] x"),
+        ("E1118 10:51:07.264660 123 a.cc:6] x", "", "E 123 a.cc:6] x"),
+        ("12:05 lunch", "", "12:05 lunch"),
+    ],
+)
+def test_labels_and_stamps_are_split_off(text, labels, body):
+    assert split(text) == (labels, body)

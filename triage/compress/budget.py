@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from triage.compress.folding import Entry
-from triage.compress.wording import rank_ranges
+from triage.compress.wording import gist, rank_ranges
 from triage.domain import LogLine
 
 CHARS_PER_TOKEN = 1.9  # of log text, measured
 MAX_SHOWN = 1000  # characters of a line that is shown
-_ENDS = ((1, 3), (3, 10), (10, 30))  # first and last lines of a file, wanted in this order
-_ONSET = (3, 12)  # lines before and after the first error
+_ENDS = ((1, 2), (3, 8), (10, 30))  # first and last lines of a file, wanted in this order
+_ALIKE = 3  # lines that say the same kind of thing, in the head or tail of a file
+_ONSET = (3, 8)  # lines before and after the first error
+_LAST_FRAMES = 6  # of a traceback
 
 
 def tokens(line: LogLine) -> int:
     """About what the line costs with its number, count and ranks."""
-    size = len(line.text) + len(str(line.number)) + 2
+    size = min(len(line.text), MAX_SHOWN) + len(str(line.number)) + 2
     if line.repeats > 1:
         size += 8 + len(rank_ranges(line.ranks))
     return max(1, round(size / CHARS_PER_TOKEN))
@@ -40,30 +43,64 @@ def choose(files: Sequence[Sequence[Entry]], budget: int) -> list[list[Entry]]:
     return [[entry for entry in entries if id(entry) in chosen] for entries in files]
 
 
-def _tiers(files: Sequence[Sequence[Entry]]) -> Iterable[list[Entry]]:
-    yield [entry for entries in files for entry in entries if entry.protected]
-    for head, tail in _ENDS:
-        yield [entry for entries in files for entry in (*entries[-tail:], *entries[:head])]
-        yield [entry for entries in files for entry in _onset(entries)]
-    for weight in ("error", "warning", "other"):
-        yield [entry for entries in files for entry in _one_each(entries, weight)]
-        yield [entry for entries in files for entry in entries if entry.weight == weight]
+def _tiers(files: Sequence[Sequence[Entry]]) -> Iterator[list[Entry]]:
+    """What is wanted, the most wanted first."""
+
+    def every(pick: Callable[[Sequence[Entry]], Iterable[Entry]]) -> list[Entry]:
+        return [entry for entries in files for entry in pick(entries)]
+
+    def says(entry: Entry) -> bool:
+        return entry.weight == "error" and not entry.frame
+
+    yield every(lambda entries: [entry for entry in entries if entry.protected])
+    yield every(lambda entries: _ends(entries, *_ENDS[0]))
+    yield every(lambda entries: [entry for entry in entries if says(entry)][:1])
+    yield every(lambda entries: _one_each(filter(says, entries)))
+    yield every(_onset)
+    yield every(lambda entries: _ends(entries, *_ENDS[1]))
+    yield every(lambda entries: _one_each(entry for entry in entries if entry.weight == "warning"))
+    yield every(lambda entries: _ends(entries, *_ENDS[2]))
+    yield every(lambda entries: filter(says, entries))
+    yield every(_last_frames)
+    yield every(lambda entries: [entry for entry in entries if entry.weight == "error"])
+    yield every(lambda entries: [entry for entry in entries if entry.weight == "warning"])
+    yield every(_one_each)
+    yield every(lambda entries: entries)
+
+
+def _ends(entries: Sequence[Entry], head: int, tail: int) -> list[Entry]:
+    """The last and first lines, no more than a few that say the same kind of thing."""
+    return [*_few_alike(entries[: -tail - 1 : -1]), *_few_alike(entries[:head])]
+
+
+def _few_alike(entries: Iterable[Entry]) -> list[Entry]:
+    seen: Counter[str] = Counter()
+    found = []
+    for entry in entries:
+        kind = gist(entry.body)
+        seen[kind] += 1
+        if seen[kind] <= _ALIKE:
+            found.append(entry)
+    return found
 
 
 def _onset(entries: Sequence[Entry]) -> Sequence[Entry]:
     first = next((at for at, entry in enumerate(entries) if entry.weight == "error"), None)
-    if first is None:
-        return ()
-    return entries[max(0, first - _ONSET[0]) : first + _ONSET[1]]
+    return () if first is None else entries[max(0, first - _ONSET[0]) : first + _ONSET[1]]
 
 
-def _one_each(entries: Sequence[Entry], weight: str) -> list[Entry]:
-    """The first line of each template."""
-    found: dict[int | str, Entry] = {}
+def _one_each(entries: Iterable[Entry]) -> list[Entry]:
+    """The first line of each kind."""
+    return list({gist(entry.body): entry for entry in reversed(list(entries))}.values())[::-1]
+
+
+def _last_frames(entries: Sequence[Entry]) -> list[Entry]:
+    """Where each traceback ends: the frames nearest to the exception."""
+    blocks: dict[int, list[Entry]] = {}
     for entry in entries:
-        if entry.weight == weight:
-            found.setdefault(entry.line.template if entry.line.template >= 0 else entry.body, entry)
-    return list(found.values())
+        if entry.block >= 0:
+            blocks.setdefault(entry.block, []).append(entry)
+    return [entry for block in blocks.values() for entry in block[-_LAST_FRAMES:]]
 
 
 def _spread(costs: Sequence[int], room: int) -> list[int]:

@@ -34,6 +34,7 @@ class Entry:
     body: str
     protected: bool = False
     block: int = -1
+    frame: bool = False  # inside a traceback, not what it ends in
     repeats: int = 1
     ranks: set[int] = field(default_factory=set)
 
@@ -167,6 +168,7 @@ class _Open:
 
     def take(self, entry: Entry) -> None:
         entry.block, entry.weight = self.number, "error"
+        entry.frame = entry.body[:1].isspace() or not entry.body or _TRACEBACK in entry.body
         self.entries.append(entry)
         text = entry.body
         if _CHAIN.search(text):

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 
 _MAX_PIECES = 5
+_GIST_WORDS = 8
+_AROUND = "[](){}<>:;,.!?'\"`=*-"
 # Each alternative is linear: no nested quantifier, bounded counts.
 _PIECE = re.compile(
     r"""(?:(?P<label>
@@ -18,7 +20,8 @@ _PIECE = re.compile(
     | (?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\s[A-Z][a-z][a-z]\s[\d\s]\d\s\d\d:\d\d:\d\d\s20\d\d:?\s?
     | [A-Z][a-z][a-z]\s[\d\s]\d\s\d\d:\d\d:\d\d\s                  # syslog
     | \[\s{0,8}\d{1,9}\.\d{3,9}\]\s?                               # kernel, since boot
-    | \[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?\s
+    | \[\d\d:\d\d:\d\d(?:[.,:]\d{1,9})?\]:?\s?
+    | \d\d:\d\d:\d\d(?:[.,]\d{1,9})?:?\s
     )""",
     re.VERBOSE,
 )
@@ -40,6 +43,12 @@ def split(text: str) -> tuple[str, str]:
         at = found.end()
     stamp = _GLOG.match(text, at)
     return stream, text[at:] if stamp is None else stamp[1] + text[stamp.end() :]
+
+
+def gist(body: str) -> str:
+    """What kind of thing the line says: its plain words, without names, paths and numbers."""
+    words = [word.strip(_AROUND) for word in body[:400].split()]
+    return " ".join([word for word in words if word.isalpha()][:_GIST_WORDS]) or body[:40]
 
 
 def rank_ranges(ranks: Iterable[int]) -> str:
