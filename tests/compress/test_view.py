@@ -1,8 +1,9 @@
 import pytest
 
 from triage.compress.view import fold, rank_ranges
-from triage.compress.wording import gist, split
+from triage.compress.wording import gist
 from triage.domain import Folded, JobLog, LogFile, LogLine
+from triage.heads import split
 
 PLENTY = 10_000
 TRACEBACK = (

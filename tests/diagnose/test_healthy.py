@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.conftest import REPO
 
+from tests.conftest import REPO
 from triage import pipeline
 from triage.cli import wiring
 

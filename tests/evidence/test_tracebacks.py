@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.helpers import lines
-from triage.evidence import prefix
 from triage.evidence.tracebacks import find_tracebacks
+from triage.heads import split
 
 PLAIN = """
 starting
@@ -66,10 +66,10 @@ requests.exceptions.ConnectionError: gave up
 
 
 def test_srun_labels_and_mpirun_tags_are_streams() -> None:
-    assert prefix.split('17:   File "a.py", line 1') == ("17:", '  File "a.py", line 1')
-    assert prefix.split("[1,5]<stderr>:ValueError: x") == ("[1,5]<stderr>:", "ValueError: x")
-    assert prefix.split("(Worker pid=12, ip=10.0.0.1) ValueError: x")[1] == "ValueError: x"
-    assert prefix.split("2024-01-01 10:00:00,123 - ERROR boom") == ("", "- ERROR boom")
+    assert split('17:   File "a.py", line 1') == ("17:", '  File "a.py", line 1')
+    assert split("[1,5]<stderr>:ValueError: x") == ("[1,5]<stderr>:", "ValueError: x")
+    assert split("(Worker pid=12, ip=10.0.0.1) ValueError: x")[1] == "ValueError: x"
+    assert split("2024-01-01 10:00:00,123 - ERROR boom") == ("", "- ERROR boom")
 
 
 def test_a_traceback_without_end_is_given_up() -> None:

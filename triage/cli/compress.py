@@ -17,7 +17,9 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 def compress(
     paths: list[str] | None = typer.Argument(None, metavar="PATH...", help="Log files, folders, or - for stdin."),
     format: str | None = typer.Option(None, "--format", help="text or json.", show_default="text"),  # noqa: A002
-    dropped: str | None = typer.Option(None, "--dropped", metavar="RULE", help="Print the lines that this filter rule took."),
+    dropped: str | None = typer.Option(
+        None, "--dropped", metavar="RULE", help="Print the lines that this filter rule took."
+    ),
     context: int = typer.Option(0, "--context", metavar="N", min=0, help="With --dropped: N lines around each."),
     budget: int | None = typer.Option(None, "--budget", metavar="TOKENS", min=200, help="Most tokens of the result."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress and notes."),

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from triage.compress.folding import Entry
-from triage.compress.wording import gist, rank_ranges
+from triage.compress.wording import gist
 from triage.domain import LogLine
+from triage.text import rank_ranges
 
 CHARS_PER_TOKEN = 1.9  # of log text, measured
 MAX_SHOWN = 1000  # characters of a line that is shown

@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from triage.compress import guard, wording
+from triage import heads
+from triage.compress import guard
 from triage.domain import LogFile, LogLine
 
 Weight = Literal["error", "warning", "other"]
@@ -55,7 +56,7 @@ def entries(file: LogFile, protect: Collection[int]) -> list[Entry]:
         if line.rule is not None and not protected:
             continue
         repeats = line.repeats if line.rule is None else 1
-        entry = Entry(line, weigh(line), *wording.split(line.text), protected, repeats=repeats)
+        entry = Entry(line, weigh(line), *heads.split(line.text), protected, repeats=repeats)
         rank = file.rank if line.rank is None else line.rank
         entry.ranks.update(line.ranks or (() if rank is None else (rank,)))
         found.append(entry)

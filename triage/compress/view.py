@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from triage.compress import budget
 from triage.compress.folding import Entry, Folder, Weight, entries
-from triage.compress.wording import rank_ranges
 from triage.domain import Compression, Folded, JobLog, LogFile, LogLine
+from triage.text import rank_ranges
 
 __all__ = ["fold", "rank_ranges"]
 

@@ -10,8 +10,8 @@ from datetime import timedelta
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.facts import Facts
 from triage.domain import LogLine, Outcome, Signature, Status
-from triage.evidence import prefix
 from triage.evidence.match import Finding
+from triage.heads import split
 
 # Ended from outside after this much silence, and far longer than a step takes: the job was hung before it was ended.
 HANG_SILENCE = timedelta(minutes=45)
@@ -74,7 +74,9 @@ def ending(facts: Facts, cascade: Sequence[Candidate]) -> Ending:
             bad,
         )
     if any("flight-recorder" in note for note in facts.log.missing):
-        said = "Flight-recorder dumps are here, which PyTorch writes when a collective times out; no text log says more."
+        said = (
+            "Flight-recorder dumps are here, which PyTorch writes when a collective times out; no text log says more."
+        )
         return Ending("unknown", "unknown", said)
     if facts.ends:
         end = list(facts.ends.values())[-1]
@@ -113,7 +115,7 @@ def _looks_bad(line: LogLine, last: bool) -> bool:
     text = line.text[-400:]
     if _HARMLESS.search(text):
         return False
-    return bool(_SAYS_ERROR.search(prefix.body(line.text)[:200]) or (last and _BAD_WORD.search(text)))
+    return bool(_SAYS_ERROR.search(split(line.text)[1][:200]) or (last and _BAD_WORD.search(text)))
 
 
 def hang_before(facts: Facts, root: Candidate) -> Outcome | None:

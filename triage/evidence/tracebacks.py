@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from triage.domain import LogLine
-from triage.evidence import prefix
+from triage.heads import split
 
 _START = re.compile(r"Traceback \(most recent call last\):?\s*$")
 _FRAME = re.compile(
@@ -66,7 +66,7 @@ def _scan(lines: Iterable[LogLine]) -> Iterator[Traceback]:
     opened: dict[str, _Open] = {}
     last: dict[str, tuple[Traceback, str]] = {}  # stream -> last finished one and the link word seen since
     for line in lines:
-        stream, body = prefix.split(line.text)
+        stream, body = split(line.text)
         if _START.search(line.text):
             previous, link = last.get(stream, (None, ""))
             opened[stream] = _Open(line, previous=previous if link else None, link=link)
