@@ -1,1 +1,4 @@
-"""Batch evaluation: labelled cases through the production pipeline, metrics with intervals, baselines, gate."""
+"""Batch evaluation against labelled cases: run, record, score, compare, report.
+
+A run folder stands alone: `record` reads and writes it, everything else works on its records without any log or model.
+"""

@@ -1,0 +1,184 @@
+"""The run folder: run.json, records.jsonl, metrics.json. Written line by line, so that an interrupted run loses one case at most.
+
+A record is one (case, repeat). Where a case was run again, its last record counts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TextIO
+
+from triage.errors import InputError, UsageError
+
+SCHEMA = "triage.run/1"
+RUN, RECORDS, METRICS = "run.json", "records.jsonl", "metrics.json"
+# Records made under different values of these cannot stand in one run.
+SAME = ("version", "commit", "code_sha256", "kb_sha256", "model", "settings", "prompts", "similar")
+
+
+def read_run(path: Path) -> dict[str, Any]:
+    """run.json of a run folder. Errors: InputError."""
+    found = _read_json(path / RUN)
+    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+        raise InputError(f"{path / RUN}: is no {SCHEMA}", "give a folder made by triage eval run")
+    return found
+
+
+def read_records(path: Path) -> list[dict[str, Any]]:
+    """The records of a run folder, one a (case, repeat), in the order of case and repeat.
+
+    A last line that was cut by an interruption is dropped. Errors: InputError with the number of a line that cannot be read.
+    """
+    latest = {(r["case"], r["repeat"]): r for r in _records(path / RECORDS)}
+    return [latest[key] for key in sorted(latest)]
+
+
+def read_metrics(path: Path) -> dict[str, Any]:
+    """metrics.json of a run folder. Errors: InputError."""
+    found = _read_json(path / METRICS)
+    if not isinstance(found, dict):
+        raise InputError(f"{path / METRICS}: is no JSON object", f"make it anew: triage eval rescore {path}")
+    return found
+
+
+def write_metrics(path: Path, metrics: Mapping[str, Any]) -> None:
+    _write_json(path / METRICS, metrics)
+
+
+def open_run(path: Path) -> Recorder:
+    """The run folder to write to, made where it is missing; one evaluation at a time. Errors: UsageError, InputError."""
+    return Recorder(path)
+
+
+class Recorder:
+    """Appends to a run folder. `done`: problem of each record that is there, by (case sha256, repeat)."""
+
+    def __init__(self, path: Path) -> None:
+        from filelock import FileLock, Timeout
+
+        self.path = path
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            self._lock = FileLock(path / ".lock")
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise UsageError(f"{path}: another evaluation writes here", "wait for it, or give another --out") from None
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be written: {error.strerror or error}", "give another --out") from None
+        try:
+            self._before = self._open()
+        except BaseException:
+            self._lock.release()
+            raise
+        records = [] if self._before is None else read_records(path)
+        self.done = {(r["sha256"], r["repeat"]): str(r["problem"]) for r in records}
+        self._stream: TextIO | None = None
+
+    def _open(self) -> dict[str, Any] | None:
+        if (self.path / RUN).exists():
+            (self.path / RECORDS).touch()
+            _mend(self.path / RECORDS)
+            return read_run(self.path)
+        if any(entry.name not in (".lock", f"{RUN}.part") for entry in self.path.iterdir()):
+            raise UsageError(f"{self.path}: holds something else than a run", "give an empty or new folder as --out")
+        return None
+
+    def begin(self, run: Mapping[str, Any]) -> None:
+        """Writes run.json; of a run that is resumed, its start and its cases stay. Errors: UsageError if it was made otherwise."""
+        self.run = dict(run)
+        if self._before is not None:
+            other = [name for name in SAME if self._before.get(name) != run.get(name)]
+            if other:
+                raise UsageError(
+                    f"{self.path}: cannot be resumed, for its {', '.join(other)} differ from now", "give another --out"
+                )
+            cases = {c["id"]: c for c in (*self._before["cases"], *run["cases"])}
+            self.run["cases"] = [cases[name] for name in sorted(cases)]
+            self.run["started"] = self._before["started"]
+            self.run["repeats"] = max(self._before["repeats"], run["repeats"])
+        self.run["finished"] = None
+        _write_json(self.path / RUN, self.run)
+        self._stream = (self.path / RECORDS).open("a", encoding="ascii")
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """At once on disk; after begin."""
+        assert self._stream is not None
+        self._stream.write(_line(record))
+        self._stream.flush()
+
+    def finish(self) -> None:
+        """Puts the records in order, without those that a later one replaced, and marks the run as finished."""
+        self._close()
+        _write(self.path / RECORDS, (_line(record) for record in read_records(self.path)))
+        self.run["finished"] = now()
+        _write_json(self.path / RUN, self.run)
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+        self._lock.release()
+
+    def _close(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _records(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}", "give a folder made by triage eval run") from None
+    lines.pop()  # what stands behind the last newline is nothing, or was cut
+    for number, line in enumerate(lines, 1):
+        try:
+            found = json.loads(line)
+            if not {"case", "repeat", "sha256", "problem"} <= found.keys():
+                raise ValueError("fields are missing")
+        except (ValueError, AttributeError) as error:
+            raise InputError(f"{path}:{number}: is no record: {error}") from None
+        yield found
+
+
+def _mend(path: Path) -> None:
+    """Cuts off a last line that was not written to its end."""
+    whole = path.read_bytes()
+    if whole and not whole.endswith(b"\n"):
+        os.truncate(path, whole.rfind(b"\n") + 1)
+
+
+def _line(record: Mapping[str, Any]) -> str:
+    return json.dumps(record, separators=(",", ":")) + "\n"
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}", "give a folder made by triage eval run") from None
+    except ValueError as error:
+        raise InputError(f"{path}: is no JSON: {error}") from None
+
+
+def _write_json(path: Path, value: Mapping[str, Any]) -> None:
+    _write(path, [json.dumps(value, indent=1) + "\n"])
+
+
+def _write(path: Path, pieces: Iterable[str]) -> None:
+    """All or nothing: a reader or an interruption never sees half a file."""
+    part = path.with_name(f"{path.name}.part")
+    with part.open("w", encoding="ascii") as stream:
+        stream.writelines(pieces)
+    part.replace(path)
