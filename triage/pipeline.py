@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,7 @@ from triage.compress import dropped, engine, view
 from triage.diagnose.judge import Knowledge, judge
 from triage.domain import Diagnosis, FilterRule, Folded, JobLog, LogFile, Similar
 from triage.errors import InputError, TriageError
+from triage.evidence.match import Matcher
 from triage.ingest import assemble, boundaries, kinds, sources, streams
 
 KEPT_BYTES = 48 << 20  # of all files together
@@ -25,7 +27,10 @@ Record = Callable[[Diagnosis, dict[str, Any]], int]
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a pipeline is made of. recall and record may fail: a diagnosis is published all the same."""
+    """What a pipeline is made of. recall and record may fail: a diagnosis is published all the same.
+
+    folded: is given the compressed log, by which an evaluation measures what compression keeps.
+    """
 
     knowledge: Knowledge
     filters: tuple[FilterRule, ...]
@@ -34,6 +39,7 @@ class Parts:
     tell: Tell = field(default=lambda _text: None)
     token_budget: int = 12000
     notes: tuple[str, ...] = ()  # what was not asked, for `missing`
+    folded: Callable[[Folded], None] = field(default=lambda _folded: None)
 
 
 def read(paths: Sequence[str], parts: Parts) -> JobLog:
@@ -58,9 +64,13 @@ def _inputs(paths: Sequence[str]) -> tuple[tuple[streams.Input, ...], tuple[str,
 
 
 def _scanner(parts: Parts, files: int) -> engine.Scanner:
-    matcher = parts.knowledge.matcher
-    hot = matcher.hot_patterns()
-    return engine.Scanner(parts.filters, hot, boundaries.Boundaries, _limits(files), matcher.patterns)
+    return _compiled(parts.filters, parts.knowledge.matcher).another(_limits(files))
+
+
+@functools.lru_cache(1)
+def _compiled(filters: tuple[FilterRule, ...], matcher: Matcher) -> engine.Scanner:
+    """Half a second of work: a process that diagnoses many jobs does it once."""
+    return engine.Scanner(filters, matcher.hot_patterns(), boundaries.Boundaries, signatures=matcher.patterns)
 
 
 def taken_by(rule: str, paths: Sequence[str], parts: Parts, context: int = 0) -> Iterator[tuple[str, dropped.Shown]]:
@@ -90,6 +100,7 @@ def diagnose(paths: Sequence[str], parts: Parts) -> tuple[Diagnosis, dict[str, A
     result = replace(result, missing=(*result.missing, *parts.notes))
     clock.lap("judge")
     folded = fold(log, result, parts.token_budget)
+    parts.folded(folded)
     result = replace(result, compression=folded.account)
     clock.lap("compress")
     result = _recall(result, parts)

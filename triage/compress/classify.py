@@ -8,6 +8,7 @@ automaton over them joined together; where that fails, each is looked at.
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -61,6 +62,12 @@ class Classifier:
         self._marks = Confined(guard.erased(), end=_BLANK_END)
         self._known: dict[bytes, Shape] = {}
         self._watch = functools.lru_cache(256)(lambda patterns: Confined(patterns, end=_BLANK_END))
+
+    def forgetful(self) -> Classifier:
+        """The same rules, compiled once for both, with nothing remembered of earlier files."""
+        other = copy.copy(self)
+        other._known = {}
+        return other
 
     def shape(self, raw: bytes, key: bytes) -> Shape:
         """The skeleton `key`, first seen with this line."""

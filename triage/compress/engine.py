@@ -6,6 +6,7 @@ at once, grouped by skeleton, and only groups are looked at, so the work a line 
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import itertools
 from collections import defaultdict
@@ -57,6 +58,12 @@ class Scanner:
         self.limits = limits or ScanLimits()
         self._classifier = Classifier(rules, hot, signatures)
         self._runs = runs
+
+    def another(self, limits: ScanLimits) -> Scanner:
+        """For the files of another job: what is compiled is shared, what was learned from earlier files is not."""
+        other = copy.copy(self)
+        other.limits, other._classifier = limits, self._classifier.forgetful()
+        return other
 
     def scan(self, name: str, chunks: Iterable[bytes]) -> ScannedFile:
         """One pass over the file, given as bytes cut anywhere."""
