@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from triage import config, kb
@@ -81,18 +83,23 @@ def similar(
 
 
 def retriever(chosen: Settings, own: Iterable[KnownIncident] = ()) -> Retriever:
-    """own: incidents of the user, beside those that triage ships."""
+    """own: incidents of the user, beside those that triage ships. Asked again for the same, the same one."""
+    return _retriever(chosen.home, chosen.chroma_url, chosen.embedding, chosen.offline, tuple(own))
+
+
+@functools.lru_cache(1)
+def _retriever(home: Path, chroma_url: str, embedding: str, offline: bool, own: tuple[KnownIncident, ...]) -> Retriever:
     from triage.retrieve.retriever import open_retriever
 
     types = kb.taxonomy().types
     return open_retriever(
-        chosen.home,
-        chosen.chroma_url,
-        chosen.embedding,
+        home,
+        chroma_url,
+        embedding,
         (*kb.known_incidents(), *own),
         categories={name: kind.category for name, kind in types.items()},
         vague=[name for name, kind in types.items() if kind.symptom or name == "hang"],
-        offline=chosen.offline,
+        offline=offline,
     )
 
 
