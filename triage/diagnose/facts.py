@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from triage.domain import JobLog, LogFile, LogLine, Signature
+from triage.evidence.collectives import Collectives, analyse
 from triage.evidence.match import Finding, Matcher
 from triage.evidence.progress import Step, steps
 from triage.evidence.tracebacks import Traceback, find_tracebacks
@@ -33,6 +34,20 @@ UNCAUGHT = Signature(
 )
 
 
+MISMATCH = Signature(
+    id="collective.mismatch",
+    title="ranks waited in different collectives at the same place: another operation or size",
+    patterns=(),
+    failure_type="collective-mismatch",
+    root_cause_class="software-bug",
+    role="root",
+    remedy="Look for code that only some ranks run, or for uneven data: rerun with TORCH_DISTRIBUTED_DEBUG=DETAIL.",
+    component="pytorch",
+    weight=75,
+    check="TORCH_DISTRIBUTED_DEBUG=DETAIL names the ranks and collectives that differ",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Facts:
     log: JobLog
@@ -40,6 +55,7 @@ class Facts:
     tracebacks: tuple[Traceback, ...]
     steps: Mapping[str, tuple[Step, ...]]  # by file
     ends: Mapping[str, Finding]  # the last normal-end marker of each file
+    collectives: Collectives  # what the watchdogs say together
     system_files: frozenset[str] = field(default_factory=frozenset)
 
     def last_step(self, file: str) -> Step | None:
@@ -80,6 +96,9 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
     _drop_other_times(best, log)
     _add_uncaught(best, tracebacks)
     _drop_chain_links(best, tracebacks)
+    together = analyse(line for f in log.files for line in f.lines if line.hot and "work" in line.text.lower())
+    for wait in together.odd:
+        best[(wait.line.file, wait.line.number)] = Finding(wait.line, MISMATCH, {"rank": str(wait.rank)})
     order = {file.name: i for i, file in enumerate(log.files)}
     return Facts(
         log=log,
@@ -87,6 +106,7 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
         tracebacks=tuple(tracebacks),
         steps={file.name: tuple(steps(file)) for file in log.files},
         ends=ends,
+        collectives=together,
         system_files=frozenset(f.name for f in log.files if f.kind in _SYSTEM_KINDS),
     )
 

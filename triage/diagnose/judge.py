@@ -112,7 +112,8 @@ def _with_cause(facts: Facts, verdict: _Verdict, evidence: list[Evidence], knowl
     found = suspects(facts, root, verdict.cascade)
     advice = knowledge.advice[root.failure_type]
     action = _action(root, found, advice)
-    sentence = wording.root_sentence(root, evidence[0], _consequences(verdict))
+    told = [*_consequences(verdict), *wording.hang_story(facts.collectives, found)]
+    sentence = wording.root_sentence(root, evidence[0], told)
     return Diagnosis(
         outcome=verdict.outcome,
         failure_type=root.failure_type,

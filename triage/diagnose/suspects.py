@@ -20,7 +20,7 @@ def suspects(facts: Facts, root: Candidate | None, cascade: Sequence[Candidate])
         return Suspects()
     files = {f.name: f for f in facts.log.files}
     if root.failure_type in WAITING or root.failure_type == "hang":
-        return Suspects(ranks=_absent_ranks(facts, (root, *cascade)))
+        return Suspects(ranks=facts.collectives.lagging or _absent_ranks(facts, (root, *cascade)))
     at_fault = root.signature.node_fault or root.failure_type in NODE_TYPES
     nodes = _common(node_of(f, files.get(f.line.file)) for f in root.findings) if at_fault else ()
     gpus = _common(_gpu(f.groups.get("gpu") or f.line.gpu) for f in root.findings)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.facts import node_of, rank_of
-from triage.domain import Evidence
+from triage.domain import Evidence, Suspects
+from triage.evidence.collectives import Collectives
 from triage.evidence.match import Finding
 from triage.regex import compile_pattern
 from triage.text import excerpt, rank_ranges
@@ -44,7 +45,21 @@ def root_sentence(root: Candidate, evidence: Evidence, consequences: Sequence[st
     first = (
         f"{_upper(root.signature.title)}{who(root.findings)}: {quote(root.first)} ({evidence.file}:{evidence.line})."
     )
-    return f"{first} {consequences[0]}" if consequences else first
+    return " ".join([first, *consequences])
+
+
+def hang_story(state: Collectives, found: Suspects) -> list[str]:
+    """Since when ranks waited, and for whom."""
+    if not state.waits:
+        return []
+    told = []
+    if state.began:
+        told.append(f"The wait began about {state.began:%Y-%m-%d %H:%M:%S}: look at that time, not at the report's.")
+    waited = {w.rank for w in state.waits if w.rank is not None}
+    silent = [r for r in found.ranks if r not in waited]
+    if silent:
+        told.append(f"Rank {rank_ranges(silent)} did not report a time-out: the others waited for it.")
+    return told
 
 
 def _upper(text: str) -> str:

@@ -1,0 +1,50 @@
+"""Watchdog lines of all ranks read together."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from tests.helpers import lines
+from triage.domain import LogLine
+from triage.evidence.collectives import analyse
+
+
+def watchdog(rank: int, seq: int = 7, op: str = "ALLREDUCE", numel: int = 64, group: str = "") -> str:
+    head = f"[PG ID 0 PG GUID {group} Rank {rank}]" if group else f"[Rank {rank}]"
+    return (
+        f"[rank{rank}]:[E1118 10:00:00.1 ProcessGroupNCCL.cpp:632] {head} Watchdog caught collective operation timeout: "
+        f"WorkNCCL(SeqNum={seq}, OpType={op}, NumelIn={numel}, NumelOut={numel}, Timeout(ms)=600000) "
+        "ran for 600000 milliseconds before timing out."
+    )
+
+
+def test_the_wait_began_when_the_report_was_made_less_its_time() -> None:
+    at = datetime(2026, 1, 1, 10, 10, tzinfo=UTC)
+    found = analyse([LogLine("a", 1, watchdog(3), time=at)])
+    assert found.began == datetime(2026, 1, 1, 10, 0, tzinfo=UTC)
+    assert (found.waits[0].rank, found.waits[0].seq, found.waits[0].op) == (3, 7, "ALLREDUCE")
+
+
+def test_one_rank_in_another_collective_at_the_same_place_is_odd() -> None:
+    text = "\n".join([watchdog(0), watchdog(1), watchdog(2, op="BROADCAST"), watchdog(3)])
+    assert [w.rank for w in analyse(lines(text)).odd] == [2]
+
+
+def test_other_sizes_at_other_numbers_or_in_other_groups_are_no_mismatch() -> None:
+    other_place = [watchdog(0), watchdog(1, seq=8, numel=1)]
+    other_group = [watchdog(0, group="3"), watchdog(1, group="4", numel=1), watchdog(2, group="3")]
+    uneven = [
+        watchdog(0, op="ALLTOALL_BASE"),
+        watchdog(1, op="ALLTOALL_BASE"),
+        watchdog(2, op="ALLTOALL_BASE", numel=9),
+    ]
+    for texts in (other_place, other_group, uneven):
+        assert analyse(lines("\n".join(texts))).odd == ()
+
+
+def test_the_rank_that_enqueued_less_lags() -> None:
+    text = "\n".join(
+        f"[rank{r}]: failure detected by watchdog at work sequence id: 9 PG status: last enqueued work: {e}, last completed work: 8"
+        for r, e in ((0, 12), (1, 12), (2, 8), (3, 12))
+    )
+    assert analyse(lines(text)).lagging == (2,)

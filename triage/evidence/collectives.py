@@ -1,0 +1,122 @@
+"""What the collective watchdogs of all ranks say together: who waited for whom, since when, and in which collective.
+
+Rules of the field: the ranks that report a time-out are those that waited. A rank that did not report, or that enqueued
+less than the others, never reached the collective. Same sequence number with another operation or size: the ranks run
+different code. The wait began when the report was made, less the time it says it ran.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from triage.domain import LogLine
+
+_WAIT = re.compile(
+    r"(?:\[Rank (?P<rank>\d{1,6})\]|Rank (?P<rank2>\d{1,6})\])?.{0,200}?Watchdog caught collective operation timeout: "
+    r"Work(?:NCCL|HCCL|XCCL)?\(SeqNum=(?P<seq>\d+), OpType=(?P<op>\w+)(?:, NumelIn=(?P<n_in>\d+), NumelOut=(?P<n_out>\d+))?"
+    r"(?:, TensorShape=(?P<shape>\[[\d, ]*\]))?.{0,60}?Timeout\(ms\)=(?P<limit>\d+)\)(?: ran for (?P<ran>\d+) milliseconds)?"
+)
+_GROUP = re.compile(r"PG (?:ID \d+ )?(?:PG )?GUID (?P<guid>\w+)")
+_STATUS = re.compile(
+    r"last enqueued (?:NCCL )?work: (?P<enqueued>-?\d+), last completed (?:NCCL )?work: (?P<completed>-?\d+)"
+)
+_RANK = re.compile(r"\[?[Rr]ank\s?(\d{1,6})\]")
+# Their sizes may differ between ranks by design, or their numbers count something else.
+_UNEVEN = frozenset({"SEND", "RECV", "COALESCED", "ALLTOALL", "ALLTOALL_BASE", "GATHER", "SCATTER", "UNKNOWN"})
+MINORITY = 0.5  # at most this share of the ranks may be the odd ones
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """One rank's report that a collective did not finish. limit and ran in milliseconds."""
+
+    line: LogLine
+    rank: int | None
+    group: str
+    seq: int
+    op: str
+    size: str
+    ran: int | None
+
+    @property
+    def began(self) -> datetime | None:
+        if self.line.time is None or self.ran is None:
+            return None
+        return self.line.time - timedelta(milliseconds=self.ran)
+
+
+@dataclass(frozen=True, slots=True)
+class Collectives:
+    waits: tuple[Wait, ...]
+    began: datetime | None  # the earliest wait
+    odd: tuple[Wait, ...]  # waits in another collective than most ranks' at the same place
+    lagging: tuple[int, ...]  # ranks that enqueued less than the others
+
+
+def analyse(lines: Iterable[LogLine]) -> Collectives:
+    """Of lines that hold a watchdog's text; others are passed over."""
+    waits: dict[tuple[int | None, str], Wait] = {}
+    status: dict[int, int] = {}
+    for line in lines:
+        wait = _wait(line)
+        if wait is not None:
+            waits.setdefault((wait.rank, wait.group), wait)
+        state = _STATUS.search(line.text)
+        rank = _rank_of(line)
+        if state and rank is not None:
+            status.setdefault(rank, int(state["enqueued"]))
+    found = tuple(waits.values())
+    starts = [w.began for w in found if w.began]
+    return Collectives(found, min(starts, default=None), _odd(found), _lagging(status))
+
+
+def _wait(line: LogLine) -> Wait | None:
+    match = _WAIT.search(line.text)
+    if match is None:
+        return None
+    rank = match["rank"] or match["rank2"]
+    group = _GROUP.search(line.text)
+    return Wait(
+        line=line,
+        rank=int(rank) if rank else _rank_of(line),
+        group=group["guid"] if group else "",
+        seq=int(match["seq"]),
+        op=match["op"],
+        size=match["shape"] or f"{match['n_in']}/{match['n_out']}",
+        ran=int(match["ran"]) if match["ran"] else None,
+    )
+
+
+def _rank_of(line: LogLine) -> int | None:
+    if line.rank is not None:
+        return line.rank
+    named = _RANK.search(line.text)
+    return int(named[1]) if named else None
+
+
+def _odd(waits: Sequence[Wait]) -> tuple[Wait, ...]:
+    """Waits that differ in operation or size from what most ranks wait in, at the same number of the same group."""
+    places: dict[tuple[str, int], list[Wait]] = defaultdict(list)
+    for wait in waits:
+        if wait.op not in _UNEVEN:
+            places[(wait.group, wait.seq)].append(wait)
+    for same in places.values():
+        kinds = Counter((w.op, w.size) for w in same)
+        if len(kinds) != 2:
+            continue  # one kind: no mismatch; many kinds: groups that the text does not tell apart
+        (usual, many), (_other, few) = kinds.most_common(2)
+        if few <= len(same) * MINORITY and many + few == len(same):
+            return tuple(w for w in same if (w.op, w.size) != usual)
+    return ()
+
+
+def _lagging(status: dict[int, int]) -> tuple[int, ...]:
+    if len(status) < 2:
+        return ()
+    most = max(status.values())
+    behind = tuple(sorted(rank for rank, enqueued in status.items() if enqueued < most))
+    return behind if len(behind) <= len(status) * MINORITY else ()
