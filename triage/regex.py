@@ -23,6 +23,7 @@ from triage.errors import KnowledgeError
 
 ERASED = b"0123456789abcdefABCDEF"
 _ERASED_SET = frozenset(ERASED.decode())
+_ERASING = dict.fromkeys(ERASED)
 _TOGETHER = 16  # patterns of one set; the states of one automaton for many multiply
 MAX_PATTERN = 20000  # derived patterns are longer than those that people write
 
@@ -56,9 +57,16 @@ class PatternSet:
     """
 
     def __init__(
-        self, patterns: Sequence[str], where: str = "patterns", narrow: Callable[[str], str] | None = None
+        self,
+        patterns: Sequence[str],
+        where: str = "patterns",
+        narrow: Callable[[str], str] | None = None,
+        needs: Callable[[str], literals.Required | None] | None = None,
     ) -> None:
-        """narrow: what is really run for a pattern; it must need the same words that the pattern needs."""
+        """narrow: what is really run for a pattern; it must need the same words that the pattern needs.
+
+        needs: the words a pattern cannot match without, where the caller knows them; by default they are worked out.
+        """
         self._patterns = tuple(patterns)
         self._narrow = narrow or (lambda pattern: pattern)
         self._where = where
@@ -66,10 +74,10 @@ class PatternSet:
         always: list[int] = []
         owners: dict[str, list[int]] = {}
         for index, pattern in enumerate(self._patterns):
-            words = _words(pattern)
-            if words is None:
+            needed = (needs or words)(pattern)
+            if needed is None:
                 always.append(index)
-            for word in words or ():
+            for word in needed or ():
                 owners.setdefault(word, []).append(index)
         self._owners = list(owners.values())
         self._words = ahocorasick_rs.AhoCorasick(list(owners)) if owners else None
@@ -113,11 +121,21 @@ class PatternSet:
         return group
 
 
-def _words(pattern: str) -> literals.Required | None:
+@functools.lru_cache(8192)
+def words(pattern: str) -> literals.Required | None:
+    """The words one of which is in every text that the pattern matches; None: it is to be tried on every text."""
     try:
         return literals.required(parse(pattern))
     except KnowledgeError:
-        return None  # RE2 may still know it; it is tried on every text
+        return None  # RE2 may still know it
+
+
+def erased_words(pattern: str) -> literals.Required | None:
+    """The words that `erase(pattern)` needs, without reading that pattern: those of the pattern, erased."""
+    found = frozenset(word.translate(_ERASING) for word in words(pattern) or ())
+    if found and min(map(len, found)) >= literals.MIN_LENGTH:
+        return found
+    return words(erase(pattern))
 
 
 def _sound(text: str) -> str:
@@ -139,6 +157,7 @@ def skeleton(raw: bytes) -> bytes:
     return raw.translate(None, ERASED)
 
 
+@functools.lru_cache(8192)
 def erase(pattern: str) -> str:
     """The pattern for skeletons: matches skeleton(x) whenever `pattern` matches x. Never narrower, may be wider."""
     tree = parse(pattern)
