@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 REPEATS = 3
+PATIENCE = 60  # seconds
 WORDS = "CUDA out of memory|Watchdog caught|Traceback"
 LOGS = {"training": 1.0, "bars": 0.33, "prose": 0.033}  # part of --megabytes
 
@@ -70,12 +71,16 @@ def rules_one_by_one(path: str) -> dict[str, float]:
     return {"seconds": time.perf_counter() - begin, "bytes": size}
 
 
-def best(command: list[str]) -> float:
-    """Seconds of the fastest of some runs."""
+def best(command: list[str]) -> float | None:
+    """Seconds of the fastest of some runs; None when a run takes more than PATIENCE."""
     times = []
     for _ in range(REPEATS):
         begin = time.perf_counter()
-        done = subprocess.run(command, stdout=subprocess.DEVNULL, env={**os.environ, "LC_ALL": "C"}, check=False)
+        env = {**os.environ, "LC_ALL": "C"}
+        try:
+            done = subprocess.run(command, stdout=subprocess.DEVNULL, env=env, check=False, timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            return None
         times.append(time.perf_counter() - begin)
         if done.returncode > 1:
             sys.exit(f"{command[0]} failed")
@@ -104,7 +109,10 @@ def measure(kind: str, path: Path, folder: Path) -> None:
         f"\n{kind}: {size:.0f} MB, {found['lines']:.0f} lines, {found['dropped'] / found['lines']:.1%} taken by rules"
     )
 
-    def row(what: str, seconds: float, megabytes: float, more: str = "") -> None:
+    def row(what: str, seconds: float | None, megabytes: float, more: str = "") -> None:
+        if seconds is None:
+            print(f"  {what:<44}took more than {PATIENCE} s")
+            return
         print(
             f"  {what:<44}{megabytes / seconds:8.0f} MB/s{megabytes / seconds / (size / found['seconds']):9.2f} x  {more}"
         )

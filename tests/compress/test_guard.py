@@ -22,7 +22,7 @@ MARKS = {
         "number of nan iterations:   3 |", "3 errors found", "errors: 5", "failed: 10",
     ],
     "": [
-        "errors: 0", "error_rate=0", "number of nan iterations:   0 |", "ignore_errors=True", "errors: 0, warnings: 0",
+        "reply file is /tmp/0/error.json", "errors: 0", "error_rate=0", "number of nan iterations:   0 |", "ignore_errors=True", "errors: 0, warnings: 0",
         "passed 3 (0 failed)", "--ignore-errors --max-restarts=3", "exit code 0", "exit code: 0", "exits 0",
         "signal handler",
         "TORCH_NCCL_ASYNC_ERROR_HANDLING=1", "loss: 2.3 information: in", "test error: 0.23", "error rate 0.1",

@@ -17,7 +17,7 @@ from triage.compress import clean, guard
 from triage.compress.linewise import AFTER_PREFIX, RULE_END, Confined, confine
 from triage.compress.tally import ALARM, HOT, PLAIN, Kind, Tally
 from triage.domain import FilterRule
-from triage.regex import PatternSet, erase, skeleton
+from triage.regex import PatternSet, erase, erased_words, skeleton, words
 
 _KNOWN, _KNOWN_KEY = 20_000, 512  # skeletons remembered from file to file, and the longest of them
 _RETEST = 8  # a plain skeleton is tried against the rules again at 8, 64, 512 ... lines
@@ -30,6 +30,12 @@ def _as_rule(pattern: str) -> str:
 
 def _to_blank_end(pattern: str) -> str:
     return confine(pattern, end=_BLANK_END)
+
+
+def _needs(erased: str, real: Sequence[str]) -> frozenset[str] | None:
+    """The words of an erased pattern; those of the patterns it comes from are already known."""
+    found = [erased_words(pattern) for pattern in real] or [words(erased)]
+    return None if None in found else frozenset().union(*(known for known in found if known))
 
 
 @dataclass(slots=True)
@@ -58,7 +64,7 @@ class Classifier:
         for pattern in signatures:
             real.setdefault(erase(pattern), []).append(pattern)
         self._real = list(real.values())
-        self._hot = PatternSet(list(real), "signatures", _to_blank_end)
+        self._hot = PatternSet(list(real), "signatures", _to_blank_end, lambda erased: _needs(erased, real[erased]))
         self._marks = Confined(guard.erased(), end=_BLANK_END)
         self._known: dict[bytes, Shape] = {}
         self._watch = functools.lru_cache(256)(lambda patterns: Confined(patterns, end=_BLANK_END))

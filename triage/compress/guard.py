@@ -47,6 +47,7 @@ BENIGN = (
     rf"(?i:\b{_TROUBLE}[\"']?\s*[:=]\s*(?:false|none|null|no|off|never|ignore)(?:[,;)\]}}|]|\s*$))",
     rf"(?i:(?:^|[,;(|]\s*|\b(?:with|and|found|had|has) )(?:0|no|zero) (?:\w+ )?{_TROUBLE}\b)",  # (0 errors)
     r"(?i:\b(?:no|without(?: any)?|ignor(?:e|es|ing)) (?:errors|warnings|failures|exceptions)\b)",
+    r"(?i:\berrors?\.(?:json|log|txt|out|err|csv)\b)",
     r"(?i:\berrors?[ -](?:rate|handl\w+|budget|count|correct\w+|feedback)\b)",
     r"(?i:\b(?:relative|absolute|squared|mean|max|validation|val|train|test|eval|quantization|reconstruction|rounding|word)"
     r"[ _-]errors?\s*[:=]\s*[\d.])",  # test error: 0.23
