@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import pytest_socket
 
 REPO = Path(__file__).resolve().parents[1]
+_count = itertools.count()
 
 
-@pytest.fixture(autouse=True)
-def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for name in list(os.environ):
-        if name.startswith("TRIAGE_") and name != "TRIAGE_SHARED":
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("TRIAGE_HOME", str(tmp_path_factory.mktemp("home")))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
-    yield
-
-
-@pytest.fixture(autouse=True)
-def _no_network(socket_enabled: None) -> Iterator[None]:
-    import pytest_socket
-
+@pytest.fixture(scope="session", autouse=True)
+def _no_network() -> Iterator[None]:
+    """Only this machine may be reached; once a session, as looking up hosts for each of thousands of tests is slow."""
     pytest_socket.socket_allow_hosts(["127.0.0.1", "localhost", "::1"], allow_unix_socket=True)
     yield
     pytest_socket.enable_socket()
+
+
+@pytest.fixture(scope="session")
+def _homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("homes")
+
+
+@pytest.fixture(autouse=True)
+def _own_home(_homes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [n for n in os.environ if n.startswith("TRIAGE_") and n != "TRIAGE_SHARED"]:
+        monkeypatch.delenv(name)
+    own = _homes / str(next(_count))  # made by whoever writes there first
+    monkeypatch.setenv("TRIAGE_HOME", str(own / "home"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(own / "config"))
 
 
 @pytest.fixture(scope="session")
