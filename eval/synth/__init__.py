@@ -1,0 +1,1 @@
+"""Generators of the synthetic labelled cases eval/cases/s*."""
