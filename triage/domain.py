@@ -340,3 +340,4 @@ class Diagnosis:
     files: tuple[str, ...] = ()
     incident: int | None = None
     fingerprint: str = ""  # of the failure, ranks, nodes and numbers removed
+    job: str = ""  # the scheduler's id of the job, where a line or a file name says it

@@ -131,3 +131,16 @@ def test_nothing_to_read_is_unknown(knowledge: Knowledge) -> None:
     d = judge(JobLog((LogFile("a.log", "empty", (), 0, 0, problems=("the file is empty",)),)), knowledge)
     assert (d.outcome, d.status) == ("unknown", "unknown")
     assert "a.log: the file is empty" in d.missing
+
+
+def test_the_job_id_of_a_line_or_a_file_name_stands_in_what_to_fetch(knowledge: Knowledge) -> None:
+    text = "slurmstepd: error: *** JOB 4711 ON n1 CANCELLED AT 2026-01-01T12:00:00 ***"
+    d = judge(
+        job(f"{WATCHDOG}\nsrun: error: n1: task 3: Exited with exit code 1", log_file(text, "slurmd.log", "slurm")),
+        knowledge,
+    )
+    named = judge(job(log_file(WATCHDOG, "logs/slurm-815_2.out")), knowledge)
+    assert (d.job, named.job) == ("4711", "815")
+    nothing = judge(job("the frobnicator failed"), knowledge)
+    assert nothing.job == ""
+    assert any("sacct -j JOBID" in note for note in nothing.missing)

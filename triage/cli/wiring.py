@@ -46,8 +46,11 @@ def parts(chosen: Settings, tell: Tell, record: bool = True, similar: bool = Tru
 def _record(chosen: Settings) -> Record:
     def record(result: Diagnosis, document: dict[str, Any]) -> int:
         in_force = {s.name: getattr(chosen, s.name) for s in config.SETTINGS}  # the store leaves secrets out
+        from triage.store.values import JobRef
+
+        job = JobRef(external_id=result.job, nodes=result.suspects.nodes) if result.job else None
         with store(chosen) as opened:
-            return opened.record(result, document, settings=in_force)
+            return opened.record(result, document, job, settings=in_force)
 
     return record
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from triage.diagnose import silence, wording
 from triage.diagnose.candidates import Candidate, Explained, candidates, explanations, rank_causes
 from triage.diagnose.evidence_list import cite
 from triage.diagnose.facts import Facts, gather
-from triage.diagnose.remedies import remediation
+from triage.diagnose.remedies import fill, remediation
 from triage.diagnose.suspects import suspects
 from triage.domain import Advice, Cascade, Diagnosis, Evidence, Hypothesis, JobLog, Outcome, Run, Status, Suspects
+from triage.evidence.job import job_id
 from triage.evidence.match import Finding, Matcher
 from triage.evidence.progress import progress
 from triage.taxonomy import Taxonomy
@@ -45,6 +46,10 @@ def judge(log: JobLog, knowledge: Knowledge) -> Diagnosis:
     """The rules' answer. Never raises on a log's content; says unknown when the log does not tell."""
     facts = gather(log, knowledge.matcher)
     verdict = _decide(facts, knowledge)
+    return replace(_answer(facts, verdict, knowledge), job=job_id(log.files))
+
+
+def _answer(facts: Facts, verdict: _Verdict, knowledge: Knowledge) -> Diagnosis:
     context = [f for f in facts.findings if f.signature.role == "context" and not facts.handled(f)]
     if verdict.root is None:
         return _without_cause(facts, verdict, context, knowledge)
@@ -126,7 +131,7 @@ def _with_cause(facts: Facts, verdict: _Verdict, evidence: list[Evidence], knowl
         chain=chain,
         hypotheses=_hypotheses(verdict, evidence, sentence),
         suspects=found,
-        remediation=remediation(root, evidence, advice, action, found, verdict.status),
+        remediation=remediation(root, evidence, advice, action, found, verdict.status, job_id(facts.log.files)),
         runs=_runs(facts.log),
         progress=progress(facts.log.files, facts.steps, root.first.line),
         missing=_missing(facts.log, advice, verdict.status),
@@ -214,12 +219,9 @@ def _without_cause(facts: Facts, verdict: _Verdict, context: Sequence[Finding], 
 def _missing(log: JobLog, advice: Advice, status: Status) -> tuple[str, ...]:
     notes = [*log.missing, *(f"{f.name}: {p}" for f in log.files for p in f.problems)]
     if status in ("hypothesis", "unknown") and advice.fetch:
-        notes += [f"to settle it, fetch {_plain(text)}" for text in advice.fetch]
+        names = {"{node}": "the node", "{job}": job_id(log.files) or "JOBID", "{rank}": "the rank"}
+        notes += [f"to settle it, fetch {fill(text, names)}" for text in advice.fetch]
     return tuple(notes)
-
-
-def _plain(text: str) -> str:
-    return text.replace("{node}", "the node").replace("{job}", "JOBID").replace("{rank}", "the rank")
 
 
 def _runs(log: JobLog) -> tuple[Run, ...]:

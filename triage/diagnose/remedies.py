@@ -17,13 +17,19 @@ _RESTARTS = {
 
 
 def remediation(
-    root: Candidate, evidence: Sequence[Evidence], advice: Advice, action: str, found: Suspects, status: Status
+    root: Candidate,
+    evidence: Sequence[Evidence],
+    advice: Advice,
+    action: str,
+    found: Suspects,
+    status: Status,
+    job: str = "",
 ) -> tuple[Remedy, ...]:
     """Confirm (read-only), act on the cause, then restart if the action says so."""
     cited = tuple(e.id for e in evidence if e.role == "root")[:2]
     names = {
         "{node}": found.nodes[0] if found.nodes else "NODE",
-        "{job}": "JOBID",
+        "{job}": job or "JOBID",
         "{rank}": str(found.ranks[0]) if found.ranks else "RANK",
     }
     steps = []
@@ -34,7 +40,7 @@ def remediation(
                 "Confirm the cause",
                 "read-only check that tells this cause from its rivals",
                 "read-only",
-                _fill(check, names),
+                fill(check, names),
                 cited,
             )
         )
@@ -63,7 +69,7 @@ def _leave_out(root: Candidate, found: Suspects, cited: tuple[str, ...]) -> tupl
     )
 
 
-def _fill(text: str, names: dict[str, str]) -> str:
+def fill(text: str, names: dict[str, str]) -> str:
     for key, value in names.items():
         text = text.replace(key, value)
     return text

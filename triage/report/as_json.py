@@ -48,6 +48,7 @@ def to_json(d: Diagnosis) -> dict[str, Any]:
         "produced_by": d.produced_by,
         "prompts": [],
         "missing": list(d.missing),
+        "job": d.job,
         "fingerprint": d.fingerprint,
         "files": list(d.files),
         "timing": {stage: round(seconds, 3) for stage, seconds in d.timing.items()},

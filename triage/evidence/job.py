@@ -1,0 +1,29 @@
+"""Which job the log is of: the scheduler's id and the nodes, where a line or a file name says them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from triage.domain import LogFile
+
+_IN_LINE = re.compile(
+    r"\*\*\* (?:JOB|STEP) (\d{1,12})[. ]|\bStepId=(\d{1,12})|\bSLURM_JOB_?ID[=: ]+(\d{1,12})\b"
+    r"|\bJob ?ID ?[:=] ?(\d{1,12})\b|Submitted batch job (\d{1,12})",
+    re.IGNORECASE,
+)
+_IN_NAME = re.compile(r"(?:^|[/_.-])slurm[-_.](\d{3,12})(?=[._-]|$)")
+
+
+def job_id(files: Iterable[LogFile]) -> str:
+    """The id of the last run's job, "" when nothing says it."""
+    named = ""
+    for file in files:
+        for line in reversed(file.lines):
+            if ("ob" in line.text or "OB" in line.text or "Step" in line.text) and (
+                match := _IN_LINE.search(line.text)
+            ):
+                return next(group for group in match.groups() if group)
+        match = _IN_NAME.search(file.name)
+        named = named or (match[1] if match else "")
+    return named
