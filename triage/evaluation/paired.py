@@ -53,5 +53,5 @@ def difference(
         **found.as_json(),
         "better": better,
         "worse": worse,
-        "p": round(bootstrap.mcnemar(better, worse), 6) if measure.share else None,
+        "p": float(f"{bootstrap.mcnemar(better, worse):.3g}") if measure.share else None,
     }
