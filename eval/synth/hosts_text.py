@@ -12,7 +12,7 @@ class Kernel:
 
     def __init__(self, c: Case, host: str = "", up: float = 0.0) -> None:
         self.c, self.host = c, host
-        self.boot = c.now.timestamp() - (up or c.f(400000, 4000000))
+        self.boot = c.now.timestamp() - (up + c.f(0, 1) if up else c.f(400000, 4000000))
 
     def __call__(self, text: str, ago: float = 0, thread: str = "") -> str:
         """One line now, or some seconds ago."""
