@@ -38,7 +38,7 @@ def score(
     """
     kept = latest(records)
     answers = [of_tool(r) for r in kept]
-    labelled = (*LABELLED, category_measure(_categories() if categories is None else categories))
+    labelled = (*LABELLED, category_measure(taxonomy_categories() if categories is None else categories))
     draws = Draws((a.case for a in answers), resamples, seed)
     names = list(dict.fromkeys(name for r in kept for name in r.get("baselines") or {}))
     said = {name: [a for r in kept if (a := of_baseline(r, name)) is not None] for name in names}
@@ -109,7 +109,8 @@ _MACRO = {
 }
 
 
-def _categories() -> dict[str, str]:
+def taxonomy_categories() -> dict[str, str]:
+    """Failure type -> category."""
     return {name: kind.category for name, kind in kb.taxonomy().types.items()}
 
 

@@ -35,8 +35,9 @@ def difference(
 ) -> dict[str, Any] | None:
     """after minus before over the cases that count in both.
 
-    {"before", "after", "value" (the difference), "low", "high" (paired bootstrap), "n", "better", "worse", "p"}; p is
-    McNemar's exact test on the cases that are better or worse, None for a measure that is no share of cases.
+    {"before", "after", "value" (the difference), "low", "high" (paired bootstrap), "n", "better", "worse", "p"}.
+    p: McNemar's exact test on the cases that are better or worse (a sign test where a measure lies between right and
+    wrong); None for a measure that is no share of cases. better, worse, p: None where no way is better.
     None when no case counts in both.
     """
     one, two = per_case(measure, before), per_case(measure, after)
@@ -47,11 +48,12 @@ def difference(
     if found is None:
         return None
     better, worse = better_worse(measure, one, two)
+    counts = {"better": better, "worse": worse} if measure.better else {"better": None, "worse": None}
+    tested = bool(measure.better) and measure.share
     return {
         "before": round(float(a.num.mean()), 6),
         "after": round(float(b.num.mean()), 6),
         **found.as_json(),
-        "better": better,
-        "worse": worse,
-        "p": float(f"{bootstrap.mcnemar(better, worse):.3g}") if measure.share else None,
+        **counts,
+        "p": float(f"{bootstrap.mcnemar(better, worse):.3g}") if tested else None,
     }

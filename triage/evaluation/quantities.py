@@ -12,7 +12,7 @@ import numpy as np
 from triage.evaluation import bootstrap
 from triage.evaluation.answers import Answer
 from triage.evaluation.bootstrap import Draws, Estimate
-from triage.evaluation.measures import type_accepted
+from triage.evaluation.measures import Measure, type_accepted
 
 Quantity = Callable[[Sequence[Answer], Draws], Estimate | None]
 
@@ -40,17 +40,17 @@ def citation_valid(answers: Sequence[Answer], draws: Draws) -> Estimate | None:
 
 def seconds_median(answers: Sequence[Answer], draws: Draws) -> Estimate | None:
     """Seconds of wall time a case: the median."""
-    return _quantile(answers, draws, _field("seconds"), 0.5)
+    return _quantile(answers, draws, seconds, 0.5)
 
 
 def seconds_p95(answers: Sequence[Answer], draws: Draws) -> Estimate | None:
     """Seconds of wall time a case: the 95th percentile."""
-    return _quantile(answers, draws, _field("seconds"), 0.95)
+    return _quantile(answers, draws, seconds, 0.95)
 
 
 def peak_mb_max(answers: Sequence[Answer], draws: Draws) -> Estimate | None:  # noqa: ARG001 - one shape for all
     """The highest peak of memory of a case, in MB. A maximum has no interval."""
-    found = [x for x in map(_field("peak_mb"), answers) if x is not None]
+    found = [x for x in map(peak_mb, answers) if x is not None]
     return Estimate(max(found), None, None, len(found)) if found else None
 
 
@@ -111,6 +111,20 @@ QUANTITIES: Mapping[str, tuple[Quantity, str]] = {  # name -> what measures it, 
 }
 
 
+def seconds(a: Answer) -> float | None:
+    """Seconds of wall time of the case."""
+    return _number(a.record.get("seconds"))
+
+
+def peak_mb(a: Answer) -> float | None:
+    """The peak of memory of the case, in MB."""
+    return _number(a.record.get("peak_mb"))
+
+
+COSTS = (Measure("seconds", seconds, "lower", share=False), Measure("peak_mb", peak_mb, "lower", share=False))
+"""What a case costs, to compare two runs by."""
+
+
 # ------------------------------------------------------------------------------------------------ over answers
 def _mean(
     answers: Sequence[Answer], draws: Draws, of: Callable[[Answer], float | None], share: bool = False
@@ -149,10 +163,6 @@ def _accepted_share(tries: Sequence[Answer]) -> float:
 
 
 # ------------------------------------------------------------------------------------------------ of one record
-def _field(name: str) -> Callable[[Answer], float | None]:
-    return lambda a: _number(a.record.get(name))
-
-
 def _removed(a: Answer) -> float | None:
     found = a.record.get("compressed")
     if not isinstance(found, Mapping) or not (size := _number(found.get("bytes_in"))):

@@ -1,0 +1,164 @@
+"""Floors and ceilings that a run must keep: eval/gate.yaml.
+
+    schema: triage.gate/1
+    splits:
+      all:
+        type_accepted: {min: 0.85, n: 40}     # a floor; n: at least so many cases must be labelled for it
+        false_alarm: {max: 0}                 # a ceiling
+      tag:misleading:
+        type_accepted: {min: 0.7}
+    margins:                                  # the tool minus a baseline, on the same cases
+      keyword-table:
+        type_accepted: {min: 0.05}
+
+What cannot be checked fails: a metric that no case is labelled for, a split that the run does not have.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from triage import kb
+from triage.errors import InputError, KnowledgeError
+from triage.evaluation import metrics
+
+SCHEMA = "triage.gate/1"
+_EPSILON = 1e-6  # figures are rounded to so many digits
+_KEYS = ("min", "max", "n")
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A floor, a ceiling or both for one metric. section: "splits" or "margins"; part: the split, or the baseline."""
+
+    section: str
+    part: str
+    metric: str
+    floor: float | None = None
+    ceiling: float | None = None
+    cases: int = 0
+
+    @property
+    def name(self) -> str:
+        return f"{self.part} {self.metric}" if self.section == "splits" else f"{self.metric} over {self.part}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What held and what did not, in words."""
+
+    passes: tuple[str, ...]
+    failures: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        return not self.failures
+
+
+def load_gate(path: Path) -> tuple[Bound, ...]:
+    """The bounds of a gate file. Errors: InputError that names the field."""
+    try:
+        doc = kb.read_yaml(path)
+    except KnowledgeError as error:
+        raise InputError(error.message, "give a gate file, such as eval/gate.yaml") from None
+    if not isinstance(doc, Mapping) or doc.get("schema") != SCHEMA:
+        raise InputError(f"{path}: is no gate", f"it must begin with schema: {SCHEMA}")
+    for name in doc:
+        if name not in ("schema", "splits", "margins"):
+            raise InputError(f"{path}: {name}: unknown field", "use splits and margins")
+    try:
+        found = tuple(_bounds(doc, "splits", metrics.metric_names())) + tuple(
+            _bounds(doc, "margins", list(metrics.AGAINST))
+        )
+    except ValueError as error:
+        raise InputError(f"{path}: {error}", "see triage/evaluation/gate.py for the form") from None
+    if not found:
+        raise InputError(f"{path}: bounds nothing", "name a split, a metric and its min or max")
+    return found
+
+
+def check(found: Mapping[str, Any], gate: tuple[Bound, ...]) -> Verdict:
+    """The figures of a run (metrics.score) against the bounds."""
+    passes: list[str] = []
+    failures: list[str] = []
+    for bound in gate:
+        parts = found.get(bound.section) or {}
+        figures = parts.get(bound.part)
+        if figures is None:
+            failures.append(f"{bound.name}: cannot be checked, the run has no {_what(bound)} {bound.part!r}")
+            continue
+        figure = figures.get(bound.metric)
+        if figure is None:
+            failures.append(f"{bound.name}: cannot be checked, no case is labelled for it")
+            continue
+        wrong = _wrong(bound, float(figure["value"]), int(figure["n"]))
+        (failures if wrong else passes).append(f"{bound.name}: {_shown(figure)}{wrong or _held(bound)}")
+    return Verdict(tuple(passes), tuple(failures))
+
+
+def as_text(verdict: Verdict) -> str:
+    """Failures first, then how many held."""
+    lines = [f"FAIL  {text}" for text in verdict.failures] + [f"ok    {text}" for text in verdict.passes]
+    total = len(verdict.passes) + len(verdict.failures)
+    lines.append(f"gate: {len(verdict.passes)} of {total} bounds hold")
+    return "\n".join(lines) + "\n"
+
+
+def _wrong(bound: Bound, value: float, n: int) -> str:
+    if n < bound.cases:
+        return f"; needs {bound.cases} cases"
+    if bound.floor is not None and value < bound.floor - _EPSILON:
+        return f"; below its floor of {bound.floor:g}"
+    if bound.ceiling is not None and value > bound.ceiling + _EPSILON:
+        return f"; above its ceiling of {bound.ceiling:g}"
+    return ""
+
+
+def _held(bound: Bound) -> str:
+    limits = [f"at least {bound.floor:g}"] if bound.floor is not None else []
+    limits += [f"at most {bound.ceiling:g}"] if bound.ceiling is not None else []
+    return f" ({', '.join(limits)})"
+
+
+def _shown(figure: Mapping[str, Any]) -> str:
+    low, high = figure.get("low"), figure.get("high")
+    span = f" [{low:.3f}, {high:.3f}]" if low is not None and high is not None else ""
+    return f"{figure['value']:.3f}{span} on {figure['n']} cases"
+
+
+def _what(bound: Bound) -> str:
+    return "split" if bound.section == "splits" else "baseline"
+
+
+def _bounds(doc: Mapping[str, Any], section: str, known: list[str]) -> Iterator[Bound]:
+    for part, entries in _mapping(doc.get(section), section).items():
+        for metric, entry in _mapping(entries, f"{section}.{part}").items():
+            where = f"{section}.{part}.{metric}"
+            if metric not in known:
+                near = difflib.get_close_matches(str(metric), known, n=1)
+                raise ValueError(f"{where}: unknown metric" + (f", did you mean {near[0]}?" if near else ""))
+            limits = _mapping(entry, where)
+            for key, value in limits.items():
+                if key not in _KEYS:
+                    raise ValueError(f"{where}.{key}: unknown field, use {', '.join(_KEYS)}")
+                if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+                    raise ValueError(f"{where}.{key}: must be a number, not {value!r}")
+            floor, ceiling = limits.get("min"), limits.get("max")
+            if floor is None and ceiling is None:
+                raise ValueError(f"{where}: needs min or max")
+            if floor is not None and ceiling is not None and floor > ceiling:
+                raise ValueError(f"{where}: min {floor:g} is above max {ceiling:g}")
+            yield Bound(section, str(part), str(metric), floor, ceiling, int(limits.get("n", 0)))
+
+
+def _mapping(value: Any, where: str) -> Mapping[Any, Any]:
+    if value is None and where in ("splits", "margins"):
+        return {}
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{where}: must be a mapping, not {value!r}")
+    return value
