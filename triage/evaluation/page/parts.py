@@ -1,0 +1,34 @@
+"""Pieces that every section is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from triage.evaluation.page.markup import Safe, el
+
+
+def section(anchor: str, title: str, *children: Any, about: str = "") -> Safe:
+    lead = el("p", about, class_="about") if about else None
+    return el(
+        "section", el("h2", title, id=f"{anchor}-title"), lead, children, id=anchor, aria_labelledby=f"{anchor}-title"
+    )
+
+
+def scroll(table: Safe, label: str) -> Safe:
+    """A table scrolls in its own frame, never the page."""
+    return el("div", table, class_="scroll", tabindex="0", role="region", aria_label=label)
+
+
+def table(heads: Sequence[Any], rows: Sequence[Any], class_: str = "") -> Safe:
+    head = el("tr", [el("th", h, scope="col") for h in heads])
+    return el("table", el("thead", head), el("tbody", rows), class_=class_ or None)
+
+
+def stamp(value: Any) -> str:
+    """An ISO time as a reader wants it."""
+    try:
+        return datetime.fromisoformat(str(value)).strftime("%-d %b %Y %H:%M %Z").strip()
+    except ValueError:
+        return ""
