@@ -69,6 +69,16 @@ def test_errors_alike_but_for_label_and_time_become_one_with_their_ranks():
     ]
 
 
+def test_a_line_that_stands_for_itself_has_its_own_rank_not_those_of_its_template():
+    lines = [
+        LogLine(
+            "job.log", n, f"{n % 2}: ERROR: no manager for unit {n // 2}", rank=n % 2, template=1, ranks=(0, 1, 2, 3)
+        )
+        for n in range(4)
+    ]
+    assert [line[2:] for line in shown(fold(JobLog((file(*lines),)), PLENTY))] == [(2, "0-1"), (2, "0-1")]
+
+
 def test_kernel_and_glog_stamps_count_as_time():
     lines = ["[  12.345678] NVRM: error", "[  13.345678] NVRM: error"]
     assert len(fold(JobLog((file(*lines),)), PLENTY).lines) == 1

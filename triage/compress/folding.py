@@ -58,7 +58,9 @@ def entries(file: LogFile, protect: Collection[int]) -> list[Entry]:
         repeats = line.repeats if line.rule is None else 1
         entry = Entry(line, weigh(line), *heads.split(line.text), protected, repeats=repeats)
         rank = file.rank if line.rank is None else line.rank
-        entry.ranks.update(line.ranks or (() if rank is None else (rank,)))
+        # The ranks of a template are those of all its lines; a line that stands for itself has its own.
+        own = () if rank is None else (rank,)
+        entry.ranks.update(line.ranks or own if repeats > 1 else own)
         found.append(entry)
     _mark_tracebacks(found)
     return found

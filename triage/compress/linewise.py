@@ -48,7 +48,7 @@ AFTER_PREFIX = rf"(?:^[\t\r ]*(?:(?:{_PREFIX})[\t\r ]*(?:{_BETWEEN})*)*)"
 # A rule's `$`: blanks, and the note of Ray that folded alike lines of its workers.
 RULE_END = r"(?:[\t ]*(?:\[repeated \d+x across cluster\][^\n]*)?$)"
 _NOTHING = r"[^\x00-\x{10FFFF}]"
-_MEMORY = 32 << 20
+_MEMORY = 8 << 20  # of an automaton; more makes no scan faster
 
 # RE2's classes, the newline left out.
 _CATEGORY = {
