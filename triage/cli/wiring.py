@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Iterable
 from pathlib import Path
@@ -41,6 +42,17 @@ def parts(chosen: Settings, tell: Tell, record: bool = True, similar: bool = Tru
         tell=tell,
         token_budget=chosen.token_budget,
     )
+
+
+def evaluation_parts(chosen: Settings, similar: bool) -> Parts:
+    """The same for a worker of an evaluation: nothing is recorded or told."""
+    return parts(chosen, lambda _text: None, record=False, similar=similar)
+
+
+def fill_index(chosen: Settings) -> None:
+    """Embeds the incidents that triage ships; where the index cannot be used, each diagnosis says so itself."""
+    with contextlib.suppress(IndexUnavailableError):
+        retriever(chosen).sync()
 
 
 def _record(chosen: Settings) -> Record:

@@ -1,0 +1,202 @@
+"""`triage eval` as a user runs it: output, exit codes, interruption and resuming."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.conftest import REPO
+from tests.evaluation import make
+from triage.evaluation import record
+
+LIGHT = ("--llm", "off", "--no-similar", "--no-baselines")
+
+
+def long_log(lines: int) -> str:
+    return "".join(f"step {at} loss {at % 7}.{at % 89}\n" for at in range(lines)) + make.KEY_ERROR
+
+
+@pytest.fixture
+def cases(tmp_path: Path) -> Path:
+    make.case(tmp_path / "cases", "a1", tags=["hard"])
+    make.case(tmp_path / "cases", "a2", split="test", expect_failure_type="value-error", expect_must_not=["key-error"])
+    make.healthy(tmp_path / "cases", "a3")
+    return tmp_path / "cases"
+
+
+def test_a_run_prints_a_table_and_where_it_lies(triage: Run, cases: Path, tmp_path: Path) -> None:
+    done = triage("eval", "run", "cases", "--llm", "off", "--no-similar")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].split()[:4] == ["triage", "95", "%", "n"]
+    rows = {line[:13].strip(): line[13:].split() for line in lines[1:8]}
+    assert rows["type exact"][0] == "0.667"
+    assert rows["false alarms"][:1] == ["0.000"]
+    assert rows["action"][:3] == ["-", "-", "-"]
+    assert max(map(len, lines)) <= 80
+    place = tmp_path / lines[-1].removeprefix("The run is in ")
+    assert place.parent == tmp_path / "eval-runs"
+    assert [r["case"] for r in record.read_records(place)] == ["a1", "a2", "a3"]
+    assert "triage: evaluating: 3 of 3 in" in done.stderr
+
+
+def test_json_is_one_object_and_stderr_is_quiet_on_request(triage: Run, cases: Path) -> None:
+    done = triage("eval", "run", "cases", *LIGHT, "--out", "run", "--format", "json", "-q")
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    assert found["run"] == "run"
+    assert found["metrics"]["schema"] == "triage.metrics/1"
+
+
+def test_cases_are_chosen_by_id_split_and_tag(triage: Run, cases: Path, tmp_path: Path) -> None:
+    for flags, expected in (
+        (["--only", "a1,a3"], ["a1", "a3"]),
+        (["--split", "test"], ["a2"]),
+        (["--tag", "hard"], ["a1"]),
+    ):
+        out = "-".join(flags)
+        assert triage("eval", "run", "cases", *LIGHT, "--out", out, *flags).returncode == 0
+        assert [r["case"] for r in record.read_records(tmp_path / out)] == expected
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["nowhere"], "triage: nowhere: no cases; give a folder whose subfolders hold a case.yaml"),
+        (["cases", "--only", "b9"], "triage: --only: no case has the id b9"),
+        (["cases", "--split", "train"], "triage: --split 'train' is not known; use dev or test"),
+        (["cases", "--tag", "hang"], "triage: no case is left by --only, --split and --tag"),
+        (["cases", "--out", "cases"], "triage: cases: holds something else than a run"),
+    ],
+)
+def test_what_cannot_be_run_is_told_in_a_line(triage: Run, cases: Path, args: list[str], said: str) -> None:
+    done = triage("eval", "run", *args, *LIGHT)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(said)
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_name_that_gives_the_answer_away_is_warned_of(triage: Run, tmp_path: Path) -> None:
+    make.case(tmp_path / "cases", "oom-7")
+    done = triage("eval", "run", "cases", *LIGHT)
+    assert "the id 'oom-7' says 'oom'; a name can give the answer away" in done.stderr
+
+
+def test_a_model_that_is_not_asked_is_not_recorded_as_asked(triage: Run, cases: Path, tmp_path: Path) -> None:
+    done = triage("eval", "run", "cases", "--no-similar", "--no-baselines", "--llm", "openai:gpt-x", "--out", "run")
+    assert "the model openai:gpt-x was not asked" in done.stderr
+    assert record.read_run(tmp_path / "run")["model"] == "off"
+
+
+def test_rescoring_prints_the_same_table(triage: Run, cases: Path, tmp_path: Path) -> None:
+    first = triage("eval", "run", "cases", *LIGHT, "--out", "run").stdout
+    (tmp_path / "run" / "metrics.json").unlink()
+    again = triage("eval", "rescore", "run")
+    assert again.returncode == 0
+    assert first.startswith(again.stdout)
+    assert triage("eval", "rescore", "cases").stderr.startswith("triage: cases/records.jsonl: No such file")
+
+
+# ------------------------------------------------------------------------------------------------ interruption
+@contextmanager
+def started(tmp_path: Path, *args: str) -> Iterator[subprocess.Popen[str]]:
+    """The command in a process group of its own, as a shell starts it; scratch: where its temporary files go."""
+    (tmp_path / "scratch").mkdir(exist_ok=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "triage", "eval", "run", "cases", *LIGHT, "--jobs", "1", "--out", "run", *args],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(REPO), "TMPDIR": str(tmp_path / "scratch")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+
+
+def wait_for_records(path: Path, at_least: int) -> None:
+    until = time.monotonic() + 90
+    while time.monotonic() < until:
+        if path.is_file() and path.read_bytes().count(b"\n") >= at_least:
+            return
+        time.sleep(0.002)
+    pytest.fail("the run wrote no record")
+
+
+def wait_until_gone(group: int, scratch: Path) -> None:
+    """No process of the group is left, and no temporary file."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            break
+        time.sleep(0.05)
+    else:
+        pytest.fail("a worker outlived the run")
+    assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("number", "to_group", "code"),
+    [(signal.SIGINT, True, 130), (signal.SIGTERM, False, 130), (signal.SIGKILL, False, -signal.SIGKILL)],
+)
+def test_an_interrupted_run_keeps_what_is_done_and_goes_on(
+    triage: Run, tmp_path: Path, number: signal.Signals, to_group: bool, code: int
+) -> None:
+    for at in range(8):
+        make.case(tmp_path / "cases", f"a{at}", long_log(40_000), expect_evidence=None)
+    records = tmp_path / "run" / "records.jsonl"
+    with started(tmp_path) as process:
+        wait_for_records(records, 2)
+        (os.killpg if to_group else os.kill)(process.pid, number)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (code, "")
+    assert "Traceback" not in err
+    if code == 130:
+        assert err.endswith("triage: what is done is kept; to go on: triage eval run cases --out run\n")
+    wait_until_gone(process.pid, tmp_path / "scratch")
+    before = record.read_records(tmp_path / "run")
+    assert 2 <= len(before) < 8, "it was interrupted in the middle"
+    assert record.read_run(tmp_path / "run")["finished"] is None
+    with records.open("a") as stream:
+        stream.write('{"case": "a7", "sha')  # as a full disk or a lost machine leaves it
+
+    done = triage("eval", "run", "cases", *LIGHT, "--out", "run")
+    assert done.returncode == 0, done.stderr
+    after: dict[str, Any] = {r["case"]: r for r in record.read_records(tmp_path / "run")}
+    assert sorted(after) == [f"a{at}" for at in range(8)]
+    assert [after[r["case"]] for r in before] == before, "what was done is not done again"
+    assert all(r["problem"] == "" for r in after.values())
+    assert record.read_run(tmp_path / "run")["finished"]
+
+
+def test_an_interruption_while_the_workers_start_is_quiet_too(triage: Run, tmp_path: Path) -> None:
+    make.case(tmp_path / "cases", "a1")
+    with started(tmp_path) as process:
+        until = time.monotonic() + 60
+        while not (tmp_path / "run" / "run.json").is_file() and time.monotonic() < until:
+            time.sleep(0.002)
+        time.sleep(0.15)  # the first worker imports now
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert [line[:7] for line in err.splitlines()] == ["triage:"]
+    wait_until_gone(process.pid, tmp_path / "scratch")
+    assert triage("eval", "run", "cases", *LIGHT, "--out", "run").returncode == 0

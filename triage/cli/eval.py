@@ -1,0 +1,62 @@
+"""`triage eval`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import typer
+
+from triage.cli import output
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="Batch evaluation against labelled cases: run, rescore.",
+)
+_RUN = typer.Argument(..., metavar="RUN", help="The folder of a run.")
+_FORMAT = typer.Option(None, "--format", help="text or json.", show_default="text")
+
+
+@app.command()
+def run(  # noqa: PLR0913, PLR0917
+    cases: list[Path] = typer.Argument(..., metavar="CASES...", help="Folders of cases, each with a case.yaml."),
+    out: Path | None = typer.Option(None, "--out", metavar="DIR", help="The run folder; one that is there is resumed."),
+    llm: str | None = typer.Option(None, "--llm", metavar="MODEL|off", help="The model to ask; off: rules only."),
+    repeats: int = typer.Option(1, "--repeats", min=1, help="How often each case runs; more than once with a model."),
+    jobs: int | None = typer.Option(None, "--jobs", "-j", min=1, help="Worker processes.", show_default="one a CPU"),
+    timeout: float = typer.Option(
+        120.0, "--timeout", min=0.1, metavar="SECONDS", help="The most that a case may take."
+    ),
+    only: str | None = typer.Option(None, "--only", metavar="ID,...", help="Only these cases."),
+    split: str | None = typer.Option(None, "--split", help="Only dev or test cases."),
+    tag: str | None = typer.Option(None, "--tag", help="Only cases with this tag."),
+    seed: int = typer.Option(0, "--seed", help="Of the intervals."),
+    retry: bool = typer.Option(False, "--retry", help="When resuming, run again what crashed or timed out."),
+    no_similar: bool = typer.Option(False, "--no-similar", help="Do not look for similar incidents."),
+    no_baselines: bool = typer.Option(False, "--no-baselines", help="Do not run the baselines."),
+    format: str | None = _FORMAT,  # noqa: A002
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress and notes."),
+) -> None:
+    """Run the cases through the same pipeline as diagnose, with a temporary state of its own, and score them.
+
+    Exit codes: 0 done, 2 the cases or the run folder cannot be used, 130 interrupted.
+    """
+    from triage.cli import eval_run
+
+    chosen = eval_run.Choice(
+        cases, out, llm, repeats, jobs, timeout, only, split, tag, seed, retry, not no_similar, not no_baselines
+    )
+    eval_run.run(chosen, output.check_format(format, ("text", "json")), quiet)
+
+
+@app.command()
+def rescore(path: Path = _RUN, format: str | None = _FORMAT) -> None:  # noqa: A002
+    """Make the metrics of a run anew from its records, without logs or a model."""
+    chosen = output.check_format(format, ("text", "json"))
+    from triage.cli import eval_table
+    from triage.evaluation import record, runner
+
+    metrics = runner.rescore(path)
+    output.write(json.dumps(metrics) if chosen == "json" else eval_table.table(metrics, record.read_records(path)))

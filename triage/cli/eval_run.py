@@ -1,0 +1,112 @@
+"""The body of `triage eval run`."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import secrets
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+
+from triage.cli import eval_table, output, wiring
+from triage.cli.progress import Progress
+from triage.errors import UsageError
+from triage.evaluation import cases, record, runner
+from triage.evaluation.cases import Case
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The flags."""
+
+    cases: Sequence[Path]
+    out: Path | None
+    llm: str | None
+    repeats: int
+    jobs: int | None
+    seconds: float
+    only: str | None
+    split: str | None
+    tag: str | None
+    seed: int
+    retry: bool
+    similar: bool
+    baselines: bool
+
+
+def run(choice: Choice, chosen: str, quiet: bool) -> None:
+    wanted = _select(_load(choice.cases), choice)
+    for case in wanted:
+        for warning in case.warnings:
+            output.note(f"{case.folder}: {warning}; a name can give the answer away", quiet)
+    path = choice.out or Path("eval-runs") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+    signal.signal(signal.SIGTERM, _end)
+    try:
+        with Progress("evaluating", quiet) as tell:
+            runner.run(wanted, path, _plan(choice, quiet), tell)
+    except KeyboardInterrupt:
+        output.note(f"what is done is kept; to go on: triage eval run {' '.join(map(str, choice.cases))} --out {path}")
+        raise
+    metrics = record.read_metrics(path)
+    if chosen == "json":
+        output.write(json.dumps({"run": str(path), "metrics": metrics}))
+    else:
+        output.write(eval_table.table(metrics, record.read_records(path)) + f"\nThe run is in {path}\n")
+
+
+def _plan(choice: Choice, quiet: bool) -> runner.Plan:
+    settings = wiring.settings(choice.llm)
+    if unasked := wiring.no_model(settings):
+        output.note(unasked, quiet)
+        settings = replace(settings, llm="off")
+    return runner.Plan(
+        settings,
+        functools.partial(wiring.evaluation_parts, similar=choice.similar),
+        wiring.fill_index,
+        choice.jobs or len(os.sched_getaffinity(0)),
+        choice.repeats,
+        choice.seconds,
+        choice.seed,
+        choice.retry,
+        choice.similar,
+        choice.baselines,
+    )
+
+
+def _load(folders: Sequence[Path]) -> list[Case]:
+    found: dict[str, Case] = {}
+    for folder in folders:
+        for case in cases.load_cases(folder):
+            if case.id in found and found[case.id].folder != case.folder:
+                raise UsageError(f"the id {case.id} stands in {found[case.id].folder} and in {case.folder}")
+            found[case.id] = case
+    return list(found.values())
+
+
+def _select(known: Sequence[Case], choice: Choice) -> list[Case]:
+    names = set(filter(None, (choice.only or "").split(",")))
+    if strange := names - {case.id for case in known}:
+        raise UsageError(f"--only: no case has the id {', '.join(sorted(strange))}")
+    if choice.split is not None and choice.split not in cases.SPLITS:
+        raise UsageError(f"--split {choice.split!r} is not known", f"use {' or '.join(cases.SPLITS)}")
+    if choice.tag is not None and choice.tag not in cases.TAGS:
+        raise UsageError(f"--tag {choice.tag!r} is not known", f"use one of {', '.join(cases.TAGS)}")
+    wanted = [
+        case
+        for case in known
+        if (not names or case.id in names)
+        and choice.split in (None, case.split)
+        and (choice.tag is None or choice.tag in case.tags)
+    ]
+    if not wanted:
+        raise UsageError("no case is left by --only, --split and --tag")
+    return wanted
+
+
+def _end(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,163 @@
+"""Runs cases through the production pipeline, each in a worker that sees its input files alone, and records what came of it."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from triage.config import Settings
+from triage.errors import InputError
+from triage.evaluation import kept, provenance, record, staging
+from triage.evaluation.cases import Case
+from triage.evaluation.pool import Pool
+from triage.evaluation.worker import Done, MakeParts, Prepare, Setup, Task
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How to run. make_parts, prepare: importable functions, given the settings with the home of this evaluation.
+
+    seconds: how long a case may take; seed: of the intervals; again: run once more what crashed or timed out before.
+    """
+
+    settings: Settings
+    make_parts: MakeParts
+    prepare: Prepare | None = None
+    jobs: int = 2
+    repeats: int = 1
+    seconds: float = 120.0
+    seed: int = 0
+    again: bool = False
+    similar: bool = True
+    baselines: bool = True
+
+
+Tell = Callable[[int, int, str], None]  # cases done, of how many, id of the last
+Item = tuple[Case, int]  # a case and which repeat
+
+
+def run(cases: Sequence[Case], path: Path, plan: Plan, tell: Tell = lambda _done, _all, _id: None) -> None:
+    """Runs what has no record yet and scores the whole run folder.
+
+    The user's home and database are never touched: the workers have a temporary home. Errors: InputError for labels that
+    do not fit their files, UsageError for a run folder that cannot be used, TriageError when workers cannot start.
+    """
+    lines = _count_lines(cases)
+    with record.open_run(path) as folder:
+        folder.begin(_header(cases, plan))
+        todo = [
+            (case, repeat)
+            for case in sorted(cases, key=_size, reverse=True)  # the longest first: no worker idles at the end
+            for repeat in range(plan.repeats)
+            if (problem := folder.done.get((case.sha256, repeat))) is None or (plan.again and problem)
+        ]
+        done = len(cases) * plan.repeats - len(todo)
+        tell(done, len(cases) * plan.repeats, "")
+        if todo:
+            _work(todo, lines, folder, plan, lambda at, name: tell(done + at, len(cases) * plan.repeats, name))
+        folder.finish()
+    rescore(path)
+
+
+def rescore(path: Path) -> dict[str, Any]:
+    """Makes metrics.json anew from the records of a run folder; returns it. Errors: InputError."""
+    from triage.evaluation import metrics
+
+    found: dict[str, Any] = metrics.score(record.read_records(path), seed=record.read_run(path)["seed"])
+    record.write_metrics(path, found)
+    return found
+
+
+def _work(
+    todo: Sequence[Item],
+    lines: dict[str, dict[str, int]],
+    folder: record.Recorder,
+    plan: Plan,
+    tell: Callable[[int, str], None],
+) -> None:
+    with tempfile.TemporaryDirectory(prefix="triage-", ignore_cleanup_errors=True) as scratch:
+        pool: Pool[Item] = Pool(_setup(plan, Path(scratch)), plan.jobs, plan.seconds)
+
+        def stage(item: Item, slot: int) -> Task:
+            return staging.stage(item[0], Path(scratch) / str(slot))
+
+        with contextlib.closing(pool.run(todo, stage)) as finished:  # workers end before their folder goes
+            for at, ((case, repeat), done) in enumerate(finished, 1):
+                folder.append({**_record(case, repeat, done, lines[case.id]), "memory": pool.memory})
+                tell(at, case.id)
+
+
+def _setup(plan: Plan, scratch: Path) -> Setup:
+    home = scratch / "home"
+    home.mkdir()
+    own = replace(plan.settings, home=home, database_url=f"sqlite:///{home / 'triage.db'}", chroma_url="")
+    return Setup(own, plan.make_parts, scratch, plan.prepare if plan.similar else None, plan.baselines)
+
+
+def _count_lines(cases: Sequence[Case]) -> dict[str, dict[str, int]]:
+    counts, wrong = {}, []
+    for case in cases:
+        try:
+            counts[case.id] = staging.count_lines(case)
+        except InputError as error:
+            wrong.append(error.message)
+    if wrong:
+        more = [f"and {len(wrong) - _SHOWN} more"] if len(wrong) > _SHOWN else []
+        raise InputError("\n  ".join([*wrong[:_SHOWN], *more]))
+    return counts
+
+
+def _size(case: Case) -> int:
+    return sum(path.stat().st_size for _, path in case.files())
+
+
+def _header(cases: Sequence[Case], plan: Plan) -> dict[str, Any]:
+    return {
+        "schema": record.SCHEMA,
+        "started": record.now(),
+        "finished": None,
+        **provenance.header(plan.settings),
+        "similar": plan.similar,
+        "seed": plan.seed,
+        "repeats": plan.repeats,
+        "jobs": plan.jobs,
+        "timeout": plan.seconds,
+        "cases": [{"id": c.id, "sha256": c.sha256, "split": c.split, "tags": list(c.tags)} for c in cases],
+    }
+
+
+def _record(case: Case, repeat: int, done: Done, lines: dict[str, int]) -> dict[str, Any]:
+    files = dict(case.files())
+    account = (done.result or {}).get("compression", {})
+    return {
+        "case": case.id,
+        "sha256": case.sha256,
+        "repeat": repeat,
+        "split": case.split,
+        "tags": list(case.tags),
+        "source": case.source,
+        "synthetic": case.synthetic,
+        "gpu_hours": case.gpu_hours,
+        "expect": case.expect.to_json(),
+        "files": lines,
+        "result": done.result,
+        "problem": done.problem,
+        "seconds": round(done.seconds, 4),
+        "peak_mb": round(done.peak_mb, 1),
+        "compressed": {
+            "bytes_in": account.get("bytes_in", 0),
+            "bytes_kept": account.get("bytes_kept", 0),
+            "decisive": [
+                [d.file, d.first, d.last, kept.kept(d, done.shown, files)] for d in case.expect.evidence or ()
+            ],
+        },
+        "citations": done.citations,
+        "baselines": done.baselines,
+        "notes": done.notes,
+    }
