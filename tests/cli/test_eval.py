@@ -108,6 +108,52 @@ def test_rescoring_prints_the_same_table(triage: Run, cases: Path, tmp_path: Pat
     assert triage("eval", "rescore", "cases").stderr.startswith("triage: cases/records.jsonl: No such file")
 
 
+GATE = "schema: triage.gate/1\nsplits:\n  all:\n    type_exact: {min: %s}\n"
+
+
+def test_a_gate_decides_the_exit_code_of_a_run_and_alone(triage: Run, cases: Path, tmp_path: Path) -> None:
+    (tmp_path / "low.yaml").write_text(GATE % 0.5)
+    (tmp_path / "high.yaml").write_text(GATE % 0.9)
+    done = triage("eval", "run", "cases", *LIGHT, "--out", "run", "--gate", "high.yaml", "-q")
+    assert done.returncode == 1
+    assert done.stderr.startswith("FAIL  all type_exact: 0.667")
+    assert done.stdout.endswith("The run is in run\n")
+    assert triage("eval", "run", "cases", *LIGHT, "--out", "run", "--gate", "low.yaml").returncode == 0
+    assert triage("eval", "gate", "run", "high.yaml").returncode == 1
+    held = triage("eval", "gate", "run", "low.yaml")
+    assert (held.returncode, held.stdout.splitlines()[-1]) == (0, "gate: 1 of 1 bounds hold")
+
+
+def test_a_gate_that_cannot_be_read_stops_before_anything_runs(triage: Run, cases: Path, tmp_path: Path) -> None:
+    (tmp_path / "gate.yaml").write_text(GATE.replace("type_exact", "type_exakt") % 0.5)
+    done = triage("eval", "run", "cases", *LIGHT, "--out", "run", "--gate", "gate.yaml")
+    assert (done.returncode, (tmp_path / "run").exists()) == (2, False)
+    assert "type_exakt" in done.stderr
+
+
+def test_two_runs_are_compared_case_by_case(triage: Run, cases: Path, tmp_path: Path) -> None:
+    triage("eval", "run", "cases", *LIGHT, "--out", "before")
+    triage("eval", "run", "cases", *LIGHT, "--out", "after")
+    records = record.read_records(tmp_path / "after")
+    records[0]["result"]["failure_type"] = "type-error"
+    (tmp_path / "after" / "records.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
+    done = triage("eval", "compare", "before", "after")
+    assert done.returncode == 0, done.stderr
+    assert "worse (1)" in done.stdout
+    assert "a1" in done.stdout.split("worse (1)")[1]
+    found = json.loads(triage("eval", "compare", "after", "before", "--format", "json").stdout)
+    assert [entry["case"] for entry in found["better"]] == ["a1"]
+
+
+def test_a_report_is_a_page_and_a_summary(triage: Run, cases: Path, tmp_path: Path) -> None:
+    triage("eval", "run", "cases", *LIGHT, "--out", "run")
+    (tmp_path / "run" / "metrics.json").unlink()
+    done = triage("eval", "report", "run")
+    assert (done.returncode, done.stdout) == (0, "run/report.html\nrun/summary.md\n")
+    assert "tokens_per_shard" in (tmp_path / "run" / "report.html").read_text("utf-8")
+    assert (tmp_path / "run" / "summary.md").read_text("utf-8").startswith("# Evaluation of triage: 3 cases")
+
+
 # ------------------------------------------------------------------------------------------------ interruption
 @contextmanager
 def started(tmp_path: Path, *args: str) -> Iterator[subprocess.Popen[str]]:

@@ -13,7 +13,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     no_args_is_help=True,
-    help="Batch evaluation against labelled cases: run, rescore.",
+    help="Batch evaluation against labelled cases: run, compare, report, gate.",
 )
 _RUN = typer.Argument(..., metavar="RUN", help="The folder of a run.")
 _FORMAT = typer.Option(None, "--format", help="text or json.", show_default="text")
@@ -32,23 +32,24 @@ def run(  # noqa: PLR0913, PLR0917
     only: str | None = typer.Option(None, "--only", metavar="ID,...", help="Only these cases."),
     split: str | None = typer.Option(None, "--split", help="Only dev or test cases."),
     tag: str | None = typer.Option(None, "--tag", help="Only cases with this tag."),
+    gate: Path | None = typer.Option(None, "--gate", metavar="FILE", help="Floors; exit 1 when one is not reached."),
     seed: int = typer.Option(0, "--seed", help="Of the intervals."),
     retry: bool = typer.Option(False, "--retry", help="When resuming, run again what crashed or timed out."),
     no_similar: bool = typer.Option(False, "--no-similar", help="Do not look for similar incidents."),
     no_baselines: bool = typer.Option(False, "--no-baselines", help="Do not run the baselines."),
     format: str | None = _FORMAT,  # noqa: A002
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress and notes."),
-) -> None:
+) -> int:
     """Run the cases through the same pipeline as diagnose, with a temporary state of its own, and score them.
 
-    Exit codes: 0 done, 2 the cases or the run folder cannot be used, 130 interrupted.
+    Exit codes: 0 done, 1 a floor of --gate is not reached, 2 the cases or the run folder cannot be used, 130 interrupted.
     """
     from triage.cli import eval_run
 
     chosen = eval_run.Choice(
-        cases, out, llm, repeats, jobs, timeout, only, split, tag, seed, retry, not no_similar, not no_baselines
+        cases, out, llm, repeats, jobs, timeout, only, split, tag, gate, seed, retry, not no_similar, not no_baselines
     )
-    eval_run.run(chosen, output.check_format(format, ("text", "json")), quiet)
+    return eval_run.run(chosen, output.check_format(format, ("text", "json")), quiet)
 
 
 @app.command()
@@ -60,3 +61,39 @@ def rescore(path: Path = _RUN, format: str | None = _FORMAT) -> None:  # noqa: A
 
     metrics = runner.rescore(path)
     output.write(json.dumps(metrics) if chosen == "json" else eval_table.table(metrics, record.read_records(path)))
+
+
+@app.command()
+def compare(
+    a: Path = typer.Argument(..., metavar="A", help="The run before."),
+    b: Path = typer.Argument(..., metavar="B", help="The run after."),
+    format: str | None = _FORMAT,  # noqa: A002
+) -> None:
+    """What got better and what got worse from run A to run B, case by case, with a paired test."""
+    chosen = output.check_format(format, ("text", "json"))
+    from triage.evaluation import compare, compare_text, record
+
+    found = compare.compare(record.read_records(a), record.read_records(b))
+    output.write(json.dumps(found) if chosen == "json" else compare_text.as_text(found, str(a), str(b)))
+
+
+@app.command()
+def gate(
+    path: Path = _RUN,
+    floors: Path = typer.Argument(Path("eval/gate.yaml"), metavar="FLOORS", help="The gate file."),
+) -> int:
+    """Hold a run to the floors and ceilings of a gate file. Exit code 1 when one does not hold."""
+    from triage.evaluation import gate, record
+
+    verdict = gate.check(record.read_metrics(path), gate.load_gate(floors))
+    output.write(gate.as_text(verdict))
+    return 0 if verdict.passed else 1
+
+
+@app.command()
+def report(path: Path = _RUN) -> None:
+    """Write report.html, one page that needs nothing else, and summary.md into the run folder."""
+    from triage.evaluation import html, markdown, runner
+
+    runner.rescore(path)
+    output.write(f"{html.write(path)}\n{markdown.write(path)}")

@@ -7,6 +7,7 @@ import json
 import os
 import secrets
 import signal
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -16,7 +17,7 @@ from types import FrameType
 from triage.cli import eval_table, output, wiring
 from triage.cli.progress import Progress
 from triage.errors import UsageError
-from triage.evaluation import cases, record, runner
+from triage.evaluation import cases, gate, record, runner
 from triage.evaluation.cases import Case
 
 
@@ -33,17 +34,19 @@ class Choice:
     only: str | None
     split: str | None
     tag: str | None
+    gate: Path | None
     seed: int
     retry: bool
     similar: bool
     baselines: bool
 
 
-def run(choice: Choice, chosen: str, quiet: bool) -> None:
+def run(choice: Choice, chosen: str, quiet: bool) -> int:
     wanted = _select(_load(choice.cases), choice)
     for case in wanted:
         for warning in case.warnings:
             output.note(f"{case.folder}: {warning}; a name can give the answer away", quiet)
+    bounds = gate.load_gate(choice.gate) if choice.gate else ()  # a gate that cannot be read is no reason to have run
     path = choice.out or Path("eval-runs") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
     signal.signal(signal.SIGTERM, _end)
     try:
@@ -57,6 +60,10 @@ def run(choice: Choice, chosen: str, quiet: bool) -> None:
         output.write(json.dumps({"run": str(path), "metrics": metrics}))
     else:
         output.write(eval_table.table(metrics, record.read_records(path)) + f"\nThe run is in {path}\n")
+    verdict = gate.check(metrics, bounds)
+    if bounds:
+        sys.stderr.write(gate.as_text(verdict))
+    return 0 if verdict.passed else 1
 
 
 def _plan(choice: Choice, quiet: bool) -> runner.Plan:

@@ -21,7 +21,7 @@ COMMANDS = {
     ),
     "incidents": ("triage.cli.incidents", "The incident database: list, show."),
     "kb": ("triage.cli.kb", "The knowledge base: list, show, search, import, add, check."),
-    "eval": ("triage.cli.eval", "Batch evaluation against labelled cases: run, rescore."),
+    "eval": ("triage.cli.eval", "Batch evaluation against labelled cases: run, compare, report, gate."),
     "config": ("triage.cli.config", "The settings in force and where each came from."),
 }
 
