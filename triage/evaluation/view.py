@@ -12,7 +12,7 @@ from typing import Any
 from triage.evaluation import record
 from triage.evaluation.answers import Answer, of_baseline, of_tool
 from triage.evaluation.diagnosed import DIAGNOSED
-from triage.evaluation.figures import Metric, rank
+from triage.evaluation.figures import Metric, rank, with_interval
 from triage.evaluation.measures import LABELLED
 from triage.evaluation.page.markup import slug
 
@@ -143,9 +143,10 @@ class Report:
             return ""
         if dev == self.cases:
             return "All cases are of the split dev, which may be looked at while rules are written: on unseen logs expect less."
+        test, known = (with_interval(self.split(name).get("type_accepted")) for name in ("test", "dev"))
         return (
-            f"{dev} of {self.cases} cases are of the split dev, which may be looked at while rules are written; the split test shows what to "
-            "expect on unseen logs."
+            f"{dev} of {self.cases} cases are of the split dev, which may be looked at while rules are written. The split test shows what to "
+            f"expect on unseen logs: the failure type is right in {test} of it, in {known} of dev."
         )
 
     def worst_first(self) -> list[Row]:

@@ -102,7 +102,7 @@ def _against(row: Row) -> Safe:
         ("Must not say", _any(texts(want.get("must_not"))), _said(_not(row.marks["must_not"]), "not said", "said"), _not(row.marks["must_not"])),
     ]  # fmt: skip
     body = [
-        el("tr", el("th", name, scope="row"), el("td", expected or "–"), el("td", _log(answered or "–", "span"), " ", _mark(mark)))
+        el("tr", el("th", name, scope="row"), el("td", expected or "–"), el("td", _log(answered or "–", "span"), "\u00a0", _mark(mark)))
         for name, expected, answered, mark in pairs
         if expected or answered
     ]  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from triage.evaluation.answers import texts
 from triage.evaluation.figures import counted, figure, interval, percent, rank, with_interval, written
 from triage.evaluation.page.markup import Safe, cut, el, join
 from triage.evaluation.page.parts import section, stamp
@@ -13,7 +14,7 @@ from triage.evaluation.view import Report, Row
 
 HEADLINES = ("type_accepted", "outcome", "root_hit", "action", "missed_failure", "false_alarm")
 MISTAKES: Mapping[str, tuple[str, str]] = {
-    "problem": ("No answer", "crashed, timed out or stopped with an error: counted as wrong everywhere"),
+    "problem": ("Crashes and timeouts", "no answer, for whatever reason: counted as wrong everywhere"),
     "missed_failure": ("Missed failures", "a failed job called healthy: nobody looks"),
     "false_alarm": ("False alarms", "a healthy job called otherwise: somebody is woken for nothing"),
     "must_not": ("Misleading types", "a type that the label says would send people the wrong way"),
@@ -57,9 +58,7 @@ def _lead(report: Report) -> Safe | None:
         said.append(f"; the best baseline, {best}, reaches {with_interval(report.baselines[best]['type_accepted'])}")
         margin = (report.metrics.get("margins") or {}).get(best, {}).get("type_accepted")
         if margin and "better" in margin:
-            said.append(
-                f" and is right in {margin['worse']} cases where triage is not, triage in {margin['better']} where it is not"
-            )
+            said.append(f". {margin['better']} cases are right with triage alone, {margin['worse']} with {best} alone")
     return el("p", said, ". ", _alarms(report), class_="lead")
 
 
@@ -71,11 +70,16 @@ def _alarms(report: Report) -> list[Any]:
         for rows, name in ((healthy, "false_alarm"), (failing, "missed_failure"))
     )
     said: list[Any] = []
+    of = "answers on " if report.repeats > 1 else ""
     if healthy:
-        said.append([el("b", f"{len(alarms)} of {len(healthy)}"), " healthy jobs raised a false alarm"])
+        said.append([el("b", f"{len(alarms)} of {len(healthy)}"), f" {of}healthy jobs raised a false alarm"])
     if failing:
         said.append(
-            [" and " if healthy else "", el("b", f"{len(missed)} of {len(failing)}"), " failures were called healthy"]
+            [
+                " and " if healthy else "",
+                el("b", f"{len(missed)} of {len(failing)}"),
+                f" {of}failures called them healthy" if of else " failures were called healthy",
+            ]
         )
     silent = sum(bool(r.problem) for r in report.rows)
     return [*said, f"; {silent} gave no answer." if silent else "."] if said else []
@@ -172,17 +176,28 @@ def _group(head: str, means: str, count: str, rows: Sequence[Row], again: Sequen
         "div",
         el("h3", head, " ", el("span", count, class_="count")),
         el("p", means, class_="note"),
-        el("ul", [_one(r) for r in rows[:SHOWN]]) if rows else None,
+        el("ul", [_one(r, fault) for r in rows[:SHOWN]]) if rows else None,
         more,
         el("p", "Counted here too, named above: ", links, rest, class_="note") if again else None,
         class_="mistake",
     )
 
 
-def _one(r: Row) -> Safe:
-    got = cut(r.problem, 120) if r.problem else f"{r.got} · {r.answer.action or 'no action'}"
+def _one(r: Row, fault: str) -> Safe:
     said = cut(str(r.answer.got.get("root_cause") or ""), EXAMPLES)
     return el(
-        "li", el("a", r.title, href=f"#{r.anchor}"), " ", el("span", f"{r.want} → {got}", class_="log", dir="ltr"),
+        "li", el("a", r.title, href=f"#{r.anchor}"), " ", el("span", f"{r.want} → {_beside(r, fault)}", class_="log", dir="ltr"),
         el("span", said, class_="log said", dir="ltr") if said else None,
     )  # fmt: skip
+
+
+def _beside(r: Row, fault: str) -> str:
+    """What was answered, and what the label says of that which went wrong."""
+    if r.problem:
+        return cut(r.problem, 120)
+    action = r.answer.action or "no action"
+    if fault in ("false_stop", "false_restart"):
+        return f"{r.got} · {action}, label: {' or '.join(texts(r.answer.want.get('action')))}"
+    if fault == "false_cordon":
+        return f"{r.got} · {cut(', '.join(r.answer.nodes), 120)}, label: {', '.join(texts(r.answer.want.get('nodes'))) or 'no node'}"
+    return f"{r.got} · {action}"
