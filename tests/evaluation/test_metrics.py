@@ -136,6 +136,15 @@ def test_no_answer_is_wrong_wherever_the_case_counts(name: str) -> None:
     assert value(name, want, None) == (1.0 if MEASURES[name].better == "lower" else 0.0)
 
 
+def test_ranges_that_say_the_same_are_recalled_by_one_of_them() -> None:
+    want = {"evidence": [["job.log", 1, 1], ["job.log", 5, 5], ["job.log", 9, 9]]}
+    got = {"evidence": [cite(5)]}
+    assert value("evidence_recall", want, got) == pytest.approx(1 / 3)
+    assert value("evidence_recall", want, got, alike=[0, 0, 1]) == 1 / 2
+    assert value("evidence_recall", want, got, alike=[0, 0, 0]) == 1
+    assert value("evidence_recall", want, got, alike=[0]) == pytest.approx(1 / 3)  # of an older label
+
+
 def test_a_result_beside_a_timeout_is_no_answer() -> None:
     assert value("type_exact", FAILED, {"type": "ecc-error"}, problem="timeout") == 0
 

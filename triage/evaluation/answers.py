@@ -144,6 +144,16 @@ def decisive(answer: Answer) -> list[tuple[str, int, int]]:
     return [(_bare(f), a, z) for f, a, z in items(answer.want.get("evidence"))]
 
 
+def decisive_groups(answer: Answer) -> list[list[tuple[str, int, int]]]:
+    """The labelled ranges, those that say the same in one group (the record's `alike`: a group number for each range)."""
+    ranges, alike = decisive(answer), items(answer.record.get("alike"))
+    numbered = zip(alike if len(alike) == len(ranges) else range(len(ranges)), ranges, strict=True)
+    found: dict[int, list[tuple[str, int, int]]] = {}
+    for number, where in numbered:
+        found.setdefault(number, []).append(where)
+    return list(found.values())
+
+
 def shows(where: tuple[str, int, int], line: Cited) -> bool:
     """The cited line is one of the range."""
     name, first, last = where

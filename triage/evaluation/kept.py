@@ -1,4 +1,4 @@
-"""Whether compression kept the decisive lines."""
+"""Whether compression kept the decisive lines, and which of them say the same."""
 
 from __future__ import annotations
 
@@ -18,13 +18,31 @@ def kept(decisive: Decisive, shown: Shown, files: Mapping[str, Path]) -> bool:
     """True if a line of the range is in the compressed log, by its number or as one of the lines folded into another."""
     if any(decisive.file in ("", file) and decisive.first <= n <= decisive.last for file, n, _, _ in shown):
         return True
-    folded = {_template(text) for _, _, text, repeats in shown if repeats > 1}
+    folded = {template(text) for _, _, text, repeats in shown if repeats > 1}
     if not folded:
         return False
     wanted = range(decisive.first, decisive.last + 1)
     names = [decisive.file] if decisive.file else list(files)
-    return any(_template(line) in folded for name in names for line in lines.pick(files[name], wanted).values())
+    return any(template(line) in folded for name in names for line in lines.pick(files[name], wanted).values())
 
 
-def _template(text: str) -> str:
+def alike(decisive: Sequence[Decisive], files: Mapping[str, Path]) -> list[int]:
+    """A group number for each range: ranges whose first lines differ in numbers and stamps only are one.
+
+    Where every rank prints the same line, all of them are labelled, and a diagnosis cites one for all.
+    """
+    wanted: dict[str, set[int]] = {}
+    for d in decisive:
+        wanted.setdefault(d.file, set()).add(d.first)
+    there = {name: lines.pick(files[name], numbers) for name, numbers in wanted.items() if name in files}
+    groups: dict[object, int] = {}
+    found = []
+    for at, d in enumerate(decisive):
+        text = template(there.get(d.file, {}).get(d.first, ""))
+        found.append(groups.setdefault(text or at, len(groups)))
+    return found
+
+
+def template(text: str) -> str:
+    """What stays of a line without its numbers, stamps and blanks."""
     return _CHANGES.sub("", text)[:_LONG]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from triage.evaluation.answers import Answer, cited, decisive, shows, text, texts
+from triage.evaluation.answers import Answer, cited, decisive, decisive_groups, shows, text, texts
 
 Value = float | None
 Better = Literal["higher", "lower", ""]
@@ -74,11 +74,11 @@ def evidence_precision(a: Answer) -> Value:
 
 
 def evidence_recall(a: Answer) -> Value:
-    """Of the decisive ranges, the share that holds a line cited with the role root. Strict: one line that is cited for
-    many identical ones covers only the range it stands in."""
-    ranges = decisive(a)
+    """Of the decisive ranges, the share that holds a line cited with the role root; ranges that say the same but for
+    numbers (one line a rank) count as one."""
+    groups = decisive_groups(a)
     roots = [c for c in cited(a) if c.role == "root"]
-    return sum(any(shows(r, c) for c in roots) for r in ranges) / len(ranges) if ranges else None
+    return sum(any(shows(r, c) for r in g for c in roots) for g in groups) / len(groups) if groups else None
 
 
 def evidence_f1(a: Answer) -> Value:

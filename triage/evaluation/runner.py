@@ -145,6 +145,7 @@ def _record(case: Case, repeat: int, done: Done, lines: dict[str, int]) -> dict[
         "synthetic": case.synthetic,
         "gpu_hours": case.gpu_hours,
         "expect": case.expect.to_json(),
+        "alike": kept.alike(case.expect.evidence or (), files),
         "files": lines,
         "result": done.result,
         "problem": done.problem,

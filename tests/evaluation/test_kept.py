@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from triage.evaluation.cases import Decisive
+from triage.evaluation.kept import alike
+
+
+def test_lines_that_differ_in_rank_and_stamp_only_say_the_same(tmp_path: Path) -> None:
+    (tmp_path / "job.log").write_text(
+        "[rank0] 10:00:01 RuntimeError: NCCL error\n"
+        "[rank1] 10:00:02 RuntimeError: NCCL error\n"
+        "[rank1] 10:00:03 out of memory\n"
+        "\n\n"
+        "[rank7] 10:00:09 RuntimeError: NCCL error\n"
+    )
+    (tmp_path / "other.log").write_text("[rank9] RuntimeError: NCCL error\n")
+    files = {"job.log": tmp_path / "job.log", "other.log": tmp_path / "other.log"}
+    ranges = [Decisive("job.log", n, n) for n in (1, 2, 3, 4, 5, 6)] + [Decisive("other.log", 1, 1), Decisive("", 1, 1)]
+    assert alike(ranges, files) == [0, 0, 1, 2, 3, 0, 0, 4]  # empty lines and an unnamed file say nothing of their own
+    assert alike((), files) == []
