@@ -50,7 +50,8 @@ def _rank(
 ) -> list[str]:  # fmt: skip
     pid = c.n(20000, 60000)
     a, b = f"{host}:{pid}:{pid} [{gpu}] NCCL INFO ", f"{host}:{pid}:{pid + c.n(300, 900)} [{gpu}] NCCL INFO "
-    new = version >= "2.19"
+    minor = int(version.split(".")[1])
+    new = minor >= 19
     out = [a + f"cudaDriverVersion {cuda.replace('.', '0')}0"] if rank % per else []
     out += [a + f"Bootstrap : Using {ifname}:{ip}<0>"]
     if new:
@@ -108,7 +109,7 @@ def _rank(
         b
         + f"{channels} coll channels, {'0 collnet channels, ' if new else ''}0 nvls channels, {channels} p2p channels, 2 p2p channels per peer",
     ]
-    if version >= "2.21":
+    if minor >= 21:
         out.append(b + "TUNER/Plugin: Could not find: libnccl-tuner.so. Using internal tuner plugin.")
         out.append(b + f"ncclCommInitRank {at} - Init COMPLETE")
     else:
