@@ -356,6 +356,16 @@ def test_a_torn_last_record_is_left_out(tmp_path: Path) -> None:
     assert len([a for a in made.all("details") if "case" in (a.get("class") or "").split()]) == 4
 
 
+def test_an_unfinished_run_says_so(tmp_path: Path, page: Page) -> None:
+    run = synthetic.write(tmp_path, 8)
+    lines = (run / record.RECORDS).read_text().splitlines(keepends=True)
+    (run / record.RECORDS).write_text("".join(lines[:5]))
+    said = "This run is not finished: 5 of 8 records are there."
+    assert said in Page(html.write(run).read_text("utf-8")).text
+    assert f"**{said}**" in markdown.summary(run)
+    assert "not finished" not in page.text
+
+
 def test_nothing_but_the_page_is_left_behind(folder: Path, source: str) -> None:
     assert sorted(p.name for p in folder.iterdir()) == ["metrics.json", "records.jsonl", "report.html", "run.json"]
 

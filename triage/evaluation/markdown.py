@@ -53,6 +53,8 @@ def _lines(report: Report) -> Iterator[str]:
     ]  # fmt: skip
     yield ", ".join(filter(None, facts)) + ". In brackets: 95% intervals, bootstrap over cases."
     yield ""
+    if report.unfinished:
+        yield f"**{report.unfinished}**\n"
     yield from results(report)
     if report.seen:
         yield f"\n{report.seen}"

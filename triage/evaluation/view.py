@@ -136,6 +136,14 @@ class Report:
         return max((r.answer.repeat for r in self.rows), default=0) + 1
 
     @property
+    def unfinished(self) -> str:
+        """Says it where records are still to come; "" of a finished run."""
+        planned = len(self.run.get("cases") or ()) * int(self.run.get("repeats") or 1)
+        if self.run.get("finished") and planned <= len(self.rows):
+            return ""
+        return f"This run is not finished: {len(self.rows)} of {planned} records are there." if planned else ""
+
+    @property
     def seen(self) -> str:
         """What the splits say about how far the figures carry; "" where nothing was seen before."""
         dev = len({r.answer.case for r in self.rows if r.split == "dev"})

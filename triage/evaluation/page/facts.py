@@ -98,16 +98,23 @@ def run(report: Report) -> Safe:
 
 def _facts(report: Report) -> Iterator[Safe]:
     doc = report.run
+    commit = str(doc.get("commit") or "") + (" (with local changes)" if doc.get("changed") else "")
     named = {
-        "Command": doc.get("command"), "Started": stamp(doc.get("started")), "Finished": stamp(doc.get("finished")) or "not finished",
-        "Version": doc.get("version"), "Commit": doc.get("commit"), "Model": doc.get("model"), "Seed": doc.get("seed"),
-        "Repeats": doc.get("repeats"), "Jobs": doc.get("jobs"), "Python": doc.get("python"), "Platform": doc.get("platform"),
-        "Knowledge base": str(doc.get("kb_sha256") or "")[:16],
+        "Command": doc.get("command"), "Started": stamp(doc.get("started")), "Finished": stamp(doc.get("finished")) or "not yet",
+        "Version": doc.get("version"), "Commit": commit, "Code": str(doc.get("code_sha256") or "")[:16],
+        "Knowledge base": str(doc.get("kb_sha256") or "")[:16], "Model": doc.get("model"), "Similar incidents": _yes(doc.get("similar")),
+        "Seed": doc.get("seed"), "Repeats": doc.get("repeats"), "Jobs": doc.get("jobs"), "CPUs": doc.get("cpus"),
+        "Limit of a case": f"{doc['timeout']:g} s" if isinstance(doc.get("timeout"), (int, float)) else "", "Python": doc.get("python"),
+        "Platform": doc.get("platform"),
     }  # fmt: skip
     for name, value in named.items():
         if value not in (None, ""):
             words = " ".join(map(str, value)) if isinstance(value, list) else str(value)
             yield el("div", el("dt", name), el("dd", cut(words, 400)))
+
+
+def _yes(value: Any) -> str:
+    return {True: "searched", False: "not searched"}.get(value, "") if isinstance(value, bool) else ""
 
 
 def _every_figure(report: Report) -> Safe:

@@ -38,8 +38,14 @@ def top(report: Report) -> Safe:
         f"model {report.model}" if report.model else "no model: rules only",
         f"triage {run.get('version') or '?'}" + (f" ({commit})" if commit else ""), stamp(run.get("started")),
     ]  # fmt: skip
+    warning = el("p", report.unfinished, class_="warning") if report.unfinished else None
     return join(
-        [el("h1", "Evaluation of triage"), el("p", " · ".join(filter(None, facts)), class_="sub"), _lead(report)]
+        [
+            el("h1", "Evaluation of triage"),
+            el("p", " · ".join(filter(None, facts)), class_="sub"),
+            warning,
+            _lead(report),
+        ]
     )
 
 
