@@ -50,7 +50,8 @@ class Draws:
         n = len(self.index)
         rng = np.random.default_rng(seed)
         drawn = rng.multinomial(n, np.full(n, 1 / n), size=count) if n else np.zeros((count, 0))
-        self.counts: Floats = drawn.astype(np.float64)
+        self._by_case: Floats = np.ascontiguousarray(drawn.T, dtype=np.float64)  # most sums need few of the cases
+        self.counts: Floats = self._by_case.T
 
     def parts(self, rows: Iterable[tuple[str, float, float]]) -> Parts:
         """rows: case, numerator, denominator."""
@@ -61,11 +62,13 @@ class Draws:
 
     def rows(self, case: Ints) -> Floats:
         """How often each record is drawn: (draws, records)."""
-        return self.counts[:, case]
+        return self._by_case[case].T
 
     def sums(self, case: Ints, values: Floats) -> Floats:
         """The sum of the values of the records drawn, for each draw."""
-        found: Floats = self.counts @ np.bincount(case, values, minlength=len(self.index))
+        each = np.bincount(case, values, minlength=len(self.index))
+        some = np.flatnonzero(each)
+        found: Floats = each[some] @ (self._by_case if len(some) == len(each) else self._by_case[some])
         return found
 
 
