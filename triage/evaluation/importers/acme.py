@@ -250,6 +250,10 @@ def _percent(share: float | None) -> str:
 
 
 def _row(name: str, t: Tally) -> str:
-    per = f"{t.lost / t.failed:,.1f}" if t.failed else "-"
+    per = _hours(t.lost / t.failed) if t.failed else "-"
     share = _percent(_share(t.failed, t.jobs))
-    return f"{name[:13]:<14}{t.jobs:>9}{t.failed:>9}{share:>8}{t.gpu_hours:>13,.1f}{t.lost:>12,.1f}{per:>13}"
+    return f"{name[:13]:<14}{t.jobs:>9}{t.failed:>9}{share:>8}{_hours(t.gpu_hours):>13}{_hours(t.lost):>12}{per:>13}"
+
+
+def _hours(value: float) -> str:
+    return f"{value:,.1f}" if value < 1000 else f"{value:,.0f}"
