@@ -19,6 +19,7 @@ from tests.cli.conftest import Run
 from tests.conftest import REPO
 from tests.evaluation import make
 from triage.evaluation import record
+from triage.evaluation.cases import Decisive, load_cases
 
 LIGHT = ("--llm", "off", "--no-similar", "--no-baselines")
 
@@ -152,6 +153,40 @@ def test_a_report_is_a_page_and_a_summary(triage: Run, cases: Path, tmp_path: Pa
     assert (done.returncode, done.stdout) == (0, "run/report.html\nrun/summary.md\n")
     assert "tokens_per_shard" in (tmp_path / "run" / "report.html").read_text("utf-8")
     assert (tmp_path / "run" / "summary.md").read_text("utf-8").startswith("# Evaluation of triage: 3 cases")
+
+
+def test_a_table_of_labels_becomes_cases_that_run(triage: Run, tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "key-error-run.log").write_text(make.KEY_ERROR)
+    (tmp_path / "labels.csv").write_text("file,failure_type,outcome,evidence\nkey-error-run.log,key-error,failed,6\n")
+    done = triage("eval", "import", "labels", "labels.csv", "logs", "--out", "mine")
+    assert done.returncode == 0, done.stderr
+    assert [Path(line).parent.name for line in done.stdout.splitlines()] == ["mine"]
+    ran = triage("eval", "run", "mine", *LIGHT, "--out", "run")
+    assert (ran.returncode, "give the answer away" in ran.stderr) == (0, False), ran.stderr
+    assert [r["result"]["failure_type"] for r in record.read_records(tmp_path / "run")] == ["key-error"]
+
+
+def test_a_recorded_incident_that_was_confirmed_becomes_a_case(triage: Run, tmp_path: Path) -> None:
+    (tmp_path / "job.out").write_text(make.KEY_ERROR)
+    found = json.loads(triage("diagnose", "job.out", "--format", "json").stdout)
+    (tmp_path / "incident.json").write_text(json.dumps({"result": found, "verdict": "confirmed"}))
+    done = triage("eval", "import", "incident", "incident.json", "--out", "mine")
+    assert done.returncode == 0, done.stderr
+    (case,) = load_cases(tmp_path / "mine")
+    assert (case.expect.failure_type, case.expect.evidence) == ("key-error", (Decisive("job.log", 6, 6),))
+
+
+def test_a_job_trace_tells_what_failures_cost(triage: Run, tmp_path: Path) -> None:
+    (tmp_path / "trace.csv").write_text(
+        "job_id,gpu_num,state,start_time,end_time,type\n"
+        "1,8,COMPLETED,2023-03-01 00:00:00,2023-03-01 01:00:00,pretrain\n"
+        "2,8,FAILED,2023-03-01 00:00:00,2023-03-01 02:00:00,pretrain\n"
+    )
+    found = json.loads(triage("eval", "import", "acme", "trace.csv", "--format", "json").stdout)
+    assert found["weights"] == {"2-8": 16.0}
+    assert "2-8" in triage("eval", "import", "acme", "trace.csv").stdout
+    assert triage("eval", "import", "acme", "gone.csv").returncode == 2
 
 
 # ------------------------------------------------------------------------------------------------ interruption

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from triage.cli import output
+from triage.cli import eval_import, output
 
 app = typer.Typer(
     add_completion=False,
@@ -15,13 +15,14 @@ app = typer.Typer(
     no_args_is_help=True,
     help="Batch evaluation against labelled cases: run, compare, report, gate.",
 )
+app.add_typer(eval_import.app, name="import")
 _RUN = typer.Argument(..., metavar="RUN", help="The folder of a run.")
 _FORMAT = typer.Option(None, "--format", help="text or json.", show_default="text")
 
 
 @app.command()
 def run(  # noqa: PLR0913, PLR0917
-    cases: list[Path] = typer.Argument(..., metavar="CASES...", help="Folders of cases, each with a case.yaml."),
+    cases: list[Path] = typer.Argument(..., metavar="CASES", help="Folders of cases, each with a case.yaml."),
     out: Path | None = typer.Option(None, "--out", metavar="DIR", help="The run folder; one that is there is resumed."),
     llm: str | None = typer.Option(None, "--llm", metavar="MODEL|off", help="The model to ask; off: rules only."),
     repeats: int = typer.Option(1, "--repeats", min=1, help="How often each case runs; more than once with a model."),
@@ -40,7 +41,9 @@ def run(  # noqa: PLR0913, PLR0917
     format: str | None = _FORMAT,  # noqa: A002
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress and notes."),
 ) -> int:
-    """Run the cases through the same pipeline as diagnose, with a temporary state of its own, and score them.
+    """Run labelled cases and score them.
+
+    Each goes through the same pipeline as diagnose, with a temporary state; your database is not touched.
 
     Exit codes: 0 done, 1 a floor of --gate is not reached, 2 the cases or the run folder cannot be used, 130 interrupted.
     """
@@ -54,7 +57,7 @@ def run(  # noqa: PLR0913, PLR0917
 
 @app.command()
 def rescore(path: Path = _RUN, format: str | None = _FORMAT) -> None:  # noqa: A002
-    """Make the metrics of a run anew from its records, without logs or a model."""
+    """Score a run anew from its records alone."""
     chosen = output.check_format(format, ("text", "json"))
     from triage.cli import eval_table
     from triage.evaluation import record, runner
@@ -69,7 +72,10 @@ def compare(
     b: Path = typer.Argument(..., metavar="B", help="The run after."),
     format: str | None = _FORMAT,  # noqa: A002
 ) -> None:
-    """What got better and what got worse from run A to run B, case by case, with a paired test."""
+    """Tell what got better and worse between two runs.
+
+    Case by case, with a paired test of each figure.
+    """
     chosen = output.check_format(format, ("text", "json"))
     from triage.evaluation import compare, compare_text, record
 
@@ -82,7 +88,10 @@ def gate(
     path: Path = _RUN,
     floors: Path = typer.Argument(Path("eval/gate.yaml"), metavar="FLOORS", help="The gate file."),
 ) -> int:
-    """Hold a run to the floors and ceilings of a gate file. Exit code 1 when one does not hold."""
+    """Hold a run to floors and ceilings.
+
+    Exit codes: 0 all hold, 1 one does not.
+    """
     from triage.evaluation import gate, record
 
     verdict = gate.check(record.read_metrics(path), gate.load_gate(floors))
@@ -92,7 +101,10 @@ def gate(
 
 @app.command()
 def report(path: Path = _RUN) -> None:
-    """Write report.html, one page that needs nothing else, and summary.md into the run folder."""
+    """Write a page and a summary of a run.
+
+    report.html, which needs no other file, and summary.md, both in the run folder.
+    """
     from triage.evaluation import html, markdown, runner
 
     runner.rescore(path)

@@ -75,7 +75,7 @@ def _plan(choice: Choice, quiet: bool) -> runner.Plan:
         settings,
         functools.partial(wiring.evaluation_parts, similar=choice.similar),
         wiring.fill_index,
-        choice.jobs or len(os.sched_getaffinity(0)),
+        choice.jobs or _cpus(),
         choice.repeats,
         choice.seconds,
         choice.seed,
@@ -83,6 +83,11 @@ def _plan(choice: Choice, quiet: bool) -> runner.Plan:
         choice.similar,
         choice.baselines,
     )
+
+
+def _cpus() -> int:
+    """That this process may use, where the system tells."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _load(folders: Sequence[Path]) -> list[Case]:

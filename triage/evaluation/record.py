@@ -106,10 +106,13 @@ class Recorder:
         self._stream = (self.path / RECORDS).open("a", encoding="ascii")
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """At once on disk; after begin."""
+        """At once on disk; after begin. Errors: UsageError."""
         assert self._stream is not None
-        self._stream.write(_line(record))
-        self._stream.flush()
+        try:
+            self._stream.write(_line(record))
+            self._stream.flush()
+        except OSError as error:
+            raise UsageError(f"{self.path / RECORDS}: {error.strerror or error}", "what is written is kept") from None
 
     def finish(self) -> None:
         """Puts the records in order, without those that a later one replaced, and marks the run as finished."""

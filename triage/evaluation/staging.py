@@ -20,18 +20,22 @@ _WRITTEN = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
 
 
 def stage(case: Case, place: Path) -> Task:
-    """Copies the inputs into place/job, which is made anew."""
+    """Copies the inputs into place/job, which is made anew. Errors: InputError when they cannot be copied."""
     job = place / "job"
     shutil.rmtree(job, ignore_errors=True)
-    job.mkdir(parents=True)
-    names = []
-    for name, path in case.files():
-        copy = job / name
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, copy)
-        os.utime(copy, (_WRITTEN, _WRITTEN))
-        names.append(name)
+    try:
+        names = [_copy(path, job, name) for name, path in case.files()]
+    except OSError as error:
+        raise InputError(f"{case.folder}: cannot be copied to {place}: {error.strerror or error}") from None
     return Task(job, case.inputs, tuple(names))
+
+
+def _copy(path: Path, job: Path, name: str) -> str:
+    copy = job / name
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(path, copy)
+    os.utime(copy, (_WRITTEN, _WRITTEN))
+    return name
 
 
 def count_lines(case: Case) -> dict[str, int]:
