@@ -15,6 +15,7 @@ import pytest
 
 from tests.evaluation import make, spies
 from triage import config, kb
+from triage.cli import wiring
 from triage.errors import InputError, TriageError
 from triage.evaluation import record, runner, staging
 from triage.evaluation.cases import load_cases
@@ -107,10 +108,14 @@ def test_what_is_sent_to_a_worker_holds_no_label(tmp_path: Path) -> None:
     assert b"job.out" in sent
 
 
-def test_the_users_home_is_not_touched(tmp_path: Path) -> None:
+def test_the_users_home_is_not_touched_and_similar_incidents_are_found(tmp_path: Path) -> None:
     home = Path(os.environ["TRIAGE_HOME"])
-    make.case(tmp_path / "cases", "a1")
-    run(tmp_path / "cases", tmp_path / "run")
+    parts = functools.partial(wiring.evaluation_parts, similar=True)
+    labels: dict[str, Any] = {"expect_evidence": None, "expect_failure_type": "ecc-error"}
+    make.case(tmp_path / "cases", "a1", "RuntimeError: CUDA error: uncorrectable ECC error encountered\n", **labels)
+    result = run(tmp_path / "cases", tmp_path / "run", parts, prepare=wiring.fill_index)["a1"]["result"]
+    assert result["similar"]
+    assert not [note for note in result["missing"] if "similar" in note], "the index was there"
     assert not home.exists() or list(home.iterdir()) == []
 
 
