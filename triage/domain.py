@@ -154,6 +154,7 @@ class Signature:
     status: str = "active"
     node_fault: bool = False  # True: the machine named in the line is at fault, not the application
     check: str = ""  # a command or a thing to fetch that confirms or refutes it
+    action: str = ""  # an id of taxonomy.yaml, where it is not that of the failure type
     examples: tuple[str, ...] = ()
     counter_examples: tuple[str, ...] = ()
 

@@ -136,6 +136,8 @@ def load_signatures(path: Path) -> tuple[Signature, ...]:
         _member(s.root_cause_class, labels.root_cause_classes, f"{where}: root_cause_class")
         _member(s.role, labels.roles, f"{where}: role")
         _member(s.outcome, labels.outcomes, f"{where}: outcome")
+        if s.action:
+            _member(s.action, labels.actions, f"{where}: action")
         if not s.patterns:
             raise KnowledgeError(f"{where}: no pattern")
     return found

@@ -75,7 +75,9 @@ def test_stdin_and_compressed_files_give_the_same_answer(triage: Run, tmp_path: 
     piped = answer(triage("diagnose", "-", "--format", "json", "--no-record", stdin=text))
     packed = answer(triage("diagnose", "job.log.gz", "--format", "json", "--no-record"))
     for d in (piped, packed):
-        assert (d["failure_type"], [e["line"] for e in d["evidence"]]) == ("key-error", [5])
+        cited = [(e["line"], e["role"]) for e in d["evidence"]]
+        assert (d["failure_type"], cited) == ("key-error", [(5, "root"), (3, "context")])
+        assert "t.py, line 3 in f: `g()`" in d["root_cause"]
     assert (piped["evidence"][0]["file"], packed["evidence"][0]["file"]) == ("-", "job.log.gz")
     assert piped["incident"] is None
 
@@ -84,7 +86,7 @@ def test_an_unknown_cause_is_exit_code_1_and_says_what_to_fetch(triage: Run) -> 
     done = triage("diagnose", "-", "--no-record", stdin="starting\nthe frobnicator failed with code 7\n")
     assert done.returncode == 1
     assert done.stdout.startswith("FAILED  unknown  (unknown)")
-    assert "to settle it, fetch" in done.stdout
+    assert "1. Fetch the logs of every rank" in done.stdout
 
 
 @pytest.mark.parametrize(

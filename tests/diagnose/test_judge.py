@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -144,3 +145,42 @@ def test_the_job_id_of_a_line_or_a_file_name_stands_in_what_to_fetch(knowledge: 
     nothing = judge(job("the frobnicator failed"), knowledge)
     assert nothing.job == ""
     assert any("sacct -j JOBID" in note for note in nothing.missing)
+
+
+def test_the_host_that_only_reports_a_dead_node_is_no_suspect(knowledge: Knowledge) -> None:
+    text = """srun: error: Node failure on n37
+slurmstepd: error: *** STEP 19.0 ON n17 CANCELLED AT 2023-03-06T03:17:51 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***"""
+    lines = tuple(replace(line, node="n17" if "STEP" in line.text else None) for line in log_file(text).lines)
+    d = judge(JobLog((LogFile("job.log", "job", lines, 1, 2),)), knowledge)
+    assert (d.failure_type, d.suspects.nodes) == ("node-failure", ("n37",))
+    assert not any("n17" in step.command for step in d.remediation)
+
+
+def test_lines_that_go_on_for_hours_after_the_last_step_are_a_hang_not_health(knowledge: Knowledge) -> None:
+    work = [LogLine("j", i, f"iteration {i}/ 900 | lm loss: 2.5", time=T0 + timedelta(minutes=i)) for i in range(1, 9)]
+    beats = [LogLine("j", 9 + i, "heartbeat ok", time=T0 + timedelta(hours=i)) for i in range(1, 9)]
+    d = judge(JobLog((LogFile("j", "job", (*work, *beats), 1, 17),)), knowledge)
+    assert (d.outcome, d.failure_type, d.status, d.action) == ("hung", "hang", "unknown", "kill-and-restart")
+    assert "7 h 52 min" in d.root_cause
+
+
+def test_a_task_that_failed_before_the_cancel_makes_the_cancel_a_consequence(knowledge: Knowledge) -> None:
+    text = (
+        steps(1, 20)
+        + """
+srun: error: r319: task 37: Exited with exit code 1
+srun: launch/slurm: _step_signal: Terminating StepId=118204.0
+slurmstepd: error: *** STEP 118204.0 ON r310 CANCELLED AT 2022-12-08T22:09:35 ***"""
+    )
+    d = judge(job(text), knowledge)
+    assert (d.outcome, d.failure_type, d.status) == ("failed", "unknown", "unknown")
+    assert d.evidence[0].line == 20
+    assert any(step.step.startswith("Fetch") for step in d.remediation)
+
+
+def test_commands_can_be_typed_as_they_are(knowledge: Knowledge) -> None:
+    from triage.diagnose.remedies import is_command
+
+    assert is_command("lspci -d 10de:; dmesg -T | grep -E 'AER|Xid'")
+    assert not is_command("the source line above the exception")
+    assert not is_command("pip show of the package")

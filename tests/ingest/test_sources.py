@@ -160,7 +160,7 @@ def test_one_bad_path_among_good_ones_is_a_note(tmp_path: Path) -> None:
         ),
         (lambda d: write(d / "model.bin", b"\x7fELF" + bytes(999)), "binary"),
         (lambda d: write(d / "code" / "a.py").parent, "no log by its name"),
-        (lambda d: write(d / "_dump_3", DUMP), "triage hang"),
+        (lambda d: write(d / "_dump_3", DUMP), "torchfrtrace"),
     ],
 )
 def test_nothing_readable_is_one_clear_error(tmp_path: Path, make, words: str) -> None:  # type: ignore[no-untyped-def]

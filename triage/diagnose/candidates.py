@@ -17,7 +17,7 @@ FIRST_BONUS = 12  # what being first is worth, in points of signature weight
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Fatal findings of one signature. `first` is the earliest; findings are in order."""
+    """Fatal findings of one signature, in order of file and line."""
 
     signature: Signature
     findings: tuple[Finding, ...]
@@ -51,12 +51,7 @@ def candidates(facts: Facts, roles: Iterable[str]) -> list[Candidate]:
         if finding.signature.role in wanted and not facts.handled(finding):
             groups.setdefault(finding.signature.id, []).append(finding)
             signatures[finding.signature.id] = finding.signature
-    return [Candidate(signatures[name], tuple(sorted(found, key=_time_key))) for name, found in groups.items()]
-
-
-def _time_key(finding: Finding) -> tuple[float, int]:
-    # Within one file the line decides; time only orders what has it everywhere, so it must not mix with lines.
-    return (0.0, finding.line.number)
+    return [Candidate(signatures[name], tuple(found)) for name, found in groups.items()]
 
 
 def not_later(cause: Finding, effect: Finding) -> bool:
@@ -94,9 +89,16 @@ def explanations(found: Sequence[Candidate], rules: Sequence[Cascade]) -> list[E
     for cause in found:
         for effect in found:
             rule = explains(cause, effect, rules)
-            if rule and not (explains(effect, cause, rules) and _beats(effect, cause)):
+            back = explains(effect, cause, rules) if rule else None
+            if rule and (back is None or _wins(cause, rule, effect, back)):
                 pairs.append(Explained(effect, cause, rule))
     return pairs
+
+
+def _wins(cause: Candidate, rule: Cascade, effect: Candidate, back: Cascade) -> bool:
+    """Where each explains the other: the rule that names the effect itself, else the better cause."""
+    named, back_named = effect.signature.id in rule.effect, cause.signature.id in back.effect
+    return named if named != back_named else not _beats(effect, cause)
 
 
 def _beats(a: Candidate, b: Candidate) -> bool:

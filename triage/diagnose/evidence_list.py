@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.facts import Facts, node_of, rank_of
-from triage.diagnose.suspects import first_of_each_rank
+from triage.diagnose.suspects import telling
 from triage.domain import Evidence, Role
 from triage.evidence.match import Finding
 from triage.regex import compile_pattern
@@ -48,7 +48,7 @@ def cite(
         )
 
     for root in roots:
-        firsts = first_of_each_rank(root.findings)[:MAX_ROOT]
+        firsts = telling(root.findings)[:MAX_ROOT]
         for i, finding in enumerate(firsts):
             rest = () if i else root.findings
             add(finding, "root", sum(f.line.repeats for f in rest) or finding.line.repeats, _ranks(rest or (finding,)))

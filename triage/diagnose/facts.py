@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -11,7 +11,7 @@ from triage.domain import JobLog, LogFile, LogLine, Signature
 from triage.evidence.collectives import Collectives, analyse
 from triage.evidence.match import Finding, Matcher
 from triage.evidence.progress import Step, steps
-from triage.evidence.tracebacks import Traceback, find_tracebacks
+from triage.evidence.tracebacks import Frame, Traceback, find_tracebacks
 
 # A finding that work went on after is handled, not fatal: this far on, by the clock or by lines.
 HANDLED_AFTER = timedelta(minutes=3)
@@ -19,6 +19,7 @@ HANDLED_LINES = 150
 AROUND = timedelta(hours=1)  # of the job's own span of time; what a node logs about it
 CLUSTER_GAP = timedelta(hours=6)
 # Files that hold no job output: a finding there is never "handled" by progress.
+_NODE_KINDS = frozenset({"kernel", "fabric"})  # what a node says of itself, whatever job runs on it
 _SYSTEM_KINDS = frozenset({"kernel", "slurm", "sacct", "kubernetes", "fabric"})
 
 UNCAUGHT = Signature(
@@ -48,6 +49,18 @@ MISMATCH = Signature(
 )
 
 
+OWN_CODE = Signature(
+    id="python.own-frame",
+    title="the deepest frame of the program's own code",
+    patterns=(),
+    failure_type="unknown",
+    root_cause_class="unknown",
+    role="context",
+    remedy="",
+    weight=50,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Facts:
     log: JobLog
@@ -57,6 +70,8 @@ class Facts:
     ends: Mapping[str, Finding]  # the last normal-end marker of each file
     collectives: Collectives  # what the watchdogs say together
     system_files: frozenset[str] = field(default_factory=frozenset)
+    node_files: frozenset[str] = field(default_factory=frozenset)
+    nodes_of_ranks: Mapping[int, str] = field(default_factory=dict)
 
     def last_step(self, file: str) -> Step | None:
         found = self.steps.get(file, ())
@@ -65,12 +80,20 @@ class Facts:
     def handled(self, finding: Finding) -> bool:
         """Did work go on, or end well, after this line?"""
         if finding.line.file in self.system_files:
-            return False
+            return self._outlived(finding)
         end = self.ends.get(finding.line.file)
+        if end is not None and end.signature.component == "slurm":
+            end = None  # the accounting knows the script's exit code, not what the program met
         if end is not None and end.line.number > finding.line.number and finding.signature.outcome != "interrupted":
             return True  # an interrupt is one even if the program then ends in good order
         later = [s for s in self.steps.get(finding.line.file, ()) if s.line.number > finding.line.number]
         return bool(later) and _well_after(finding.line, later)
+
+    def _outlived(self, finding: Finding) -> bool:
+        """Did the job work on, by the clock, well after what a node's log says happened?"""
+        at = finding.line.time
+        last = [s.line.time for name, found in self.steps.items() if name not in self.system_files for s in found[-1:]]
+        return at is not None and any(t is not None and t - at > HANDLED_AFTER for t in last)
 
 
 def _well_after(line: LogLine, later: Sequence[Step]) -> bool:
@@ -108,7 +131,23 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
         ends=ends,
         collectives=together,
         system_files=frozenset(f.name for f in log.files if f.kind in _SYSTEM_KINDS),
+        node_files=frozenset(f.name for f in log.files if f.kind in _NODE_KINDS),
+        nodes_of_ranks=_nodes_of_ranks(log, best.values()),
     )
+
+
+def _nodes_of_ranks(log: JobLog, findings: Iterable[Finding]) -> dict[int, str]:
+    """Which rank ran where, from lines that carry both (NCCL lines under a rank label, srun's task lines)."""
+    found: dict[int, str] = {}
+    for file in log.files:
+        for line in file.lines:
+            if line.rank is not None and line.node and line.rank not in found:
+                found[line.rank] = line.node
+    for f in findings:
+        rank, node = f.groups.get("rank", ""), f.groups.get("node")
+        if rank.isdigit() and node:
+            found[int(rank)] = node
+    return found
 
 
 def _drop_other_times(best: dict[tuple[str, int], Finding], log: JobLog) -> None:
@@ -155,6 +194,14 @@ def _drop_chain_links(best: dict[tuple[str, int], Finding], tracebacks: Sequence
         for key, finding in found:
             if key != keep and finding.signature.weight < 60:
                 del best[key]
+
+
+def own_frame(facts: Facts, finding: Finding) -> Frame | None:
+    """Where in the program's own code the exception of this line was raised or passed through."""
+    for t in facts.tracebacks:
+        if (t.end.file, t.end.number) == (finding.line.file, finding.line.number):
+            return t.own_frame
+    return None
 
 
 def rank_of(finding: Finding, file: LogFile | None = None) -> int | None:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from triage.diagnose import silence, wording
 from triage.diagnose.candidates import Candidate, Explained, candidates, explanations, rank_causes
 from triage.diagnose.evidence_list import cite
-from triage.diagnose.facts import Facts, gather
-from triage.diagnose.remedies import fill, remediation
+from triage.diagnose.facts import OWN_CODE, Facts, gather, own_frame
+from triage.diagnose.remedies import fill, remediation, to_fetch
 from triage.diagnose.suspects import suspects
 from triage.domain import Advice, Cascade, Diagnosis, Evidence, Hypothesis, JobLog, Outcome, Run, Status, Suspects
 from triage.evidence.job import job_id
@@ -21,6 +21,7 @@ from triage.taxonomy import Taxonomy
 
 ESTABLISHED_WEIGHT = 70
 RIVAL_MARGIN = 10
+POINTER_WEIGHT = 5  # context that only points elsewhere
 MAX_HYPOTHESES = 4
 
 
@@ -50,25 +51,40 @@ def judge(log: JobLog, knowledge: Knowledge) -> Diagnosis:
 
 
 def _answer(facts: Facts, verdict: _Verdict, knowledge: Knowledge) -> Diagnosis:
-    context = [f for f in facts.findings if f.signature.role == "context" and not facts.handled(f)]
+    context = _context(facts)
     if verdict.root is None:
         return _without_cause(facts, verdict, context, knowledge)
     same = [e.effect for e in verdict.pairs if e.by is verdict.root and e.rule.same_event]
     later = [
         e.effect for e in verdict.pairs if e.by is verdict.root and not e.rule.same_event and e.effect in verdict.rivals
     ]
+    frame = own_frame(facts, verdict.root.first)
+    if frame is not None:
+        context = [Finding(frame.log_line, OWN_CODE), *context]
     evidence = cite(facts, (verdict.root, *same), [*later, *verdict.cascade], context)
     return _with_cause(facts, verdict, evidence, knowledge)
+
+
+def _context(facts: Facts) -> list[Finding]:
+    """One finding of each context signature, the most telling first; frames of the cause are added by _with_cause."""
+    found: dict[str, Finding] = {}
+    for f in facts.findings:
+        if f.signature.role == "context" and f.signature.weight > POINTER_WEIGHT and not facts.handled(f):
+            found.setdefault(f.signature.id, f)
+    return sorted(found.values(), key=lambda f: -f.signature.weight)
 
 
 def _decide(facts: Facts, knowledge: Knowledge) -> _Verdict:
     roots = candidates(facts, ("root",))
     consequences = candidates(facts, ("cascade",))
     pairs = explanations([*roots, *consequences], knowledge.cascades)
-    ranked = rank_causes(roots, pairs)
+    # What only a failed process can have brought about is no cause, though the process's own reason is not seen.
+    led = {e.effect.signature.id for e in pairs if e.by.failure_type == "unknown" and e.by.signature.role == "cascade"}
+    ranked = [c for c in rank_causes(roots, pairs) if c.signature.id not in led]
+    consequences += [c for c in roots if c.signature.id in led]
     if ranked:
         root, rivals = ranked[0], ranked[1:]
-        hung = silence.hang_before(facts, root)
+        hung: Outcome | None = "hung" if silence.hang_before(facts, root) else None
         return _Verdict(
             root,
             tuple(rivals),
@@ -78,7 +94,11 @@ def _decide(facts: Facts, knowledge: Knowledge) -> _Verdict:
             hung or _outcome(root, knowledge),
         )
     # A node's own log is full of other jobs' consequences: alone they say nothing of this one.
-    mine = [c for c in consequences if any(f.line.file not in facts.system_files for f in c.findings)]
+    mine = [
+        c
+        for c in consequences
+        if c.signature.id not in led and any(f.line.file not in facts.node_files for f in c.findings)
+    ]
     symptoms = [c for c in rank_causes(mine, pairs) if c.failure_type != "unknown"]
     if symptoms:
         root = symptoms[0]
@@ -116,8 +136,14 @@ def _with_cause(facts: Facts, verdict: _Verdict, evidence: list[Evidence], knowl
     signature = root.signature
     found = suspects(facts, root, verdict.cascade)
     advice = knowledge.advice[root.failure_type]
-    action = _action(root, found, advice)
-    told = [*_consequences(verdict), *wording.hang_story(facts.collectives, found)]
+    still = silence.hang_before(facts, root)
+    action = "kill-and-restart" if still else _action(root, found, advice)
+    told = [
+        *wording.own_code(facts, root),
+        *([still] if still else []),
+        *_consequences(verdict),
+        *wording.hang_story(facts.collectives, found),
+    ]
     sentence = wording.root_sentence(root, evidence[0], told)
     return Diagnosis(
         outcome=verdict.outcome,
@@ -147,15 +173,15 @@ def _consequences(verdict: _Verdict) -> list[str]:
     if not later:
         return []
     titles = list(dict.fromkeys(c.signature.title for c in later))[:2]
-    return [f"What followed is consequence: {'; '.join(titles)}."]
+    return [f"What followed is a consequence: {'; '.join(titles)}."]
 
 
 def _action(root: Candidate, found: Suspects, advice: Advice) -> str:
     if advice.action == "restart-excluding" and not found.nodes:
         return "restart" if root.failure_type in ("node-failure", "network-error") else advice.action
-    if advice.action == "fix-and-resubmit" and root.signature.node_fault and found.nodes:
-        return "restart-excluding"
-    return advice.action
+    if root.signature.node_fault and advice.action not in ("restart-excluding", "escalate"):
+        return "restart-excluding" if found.nodes else "escalate"
+    return root.signature.action or advice.action
 
 
 def _hypotheses(verdict: _Verdict, evidence: Sequence[Evidence], sentence: str) -> tuple[Hypothesis, ...]:
@@ -193,9 +219,10 @@ def _without_cause(facts: Facts, verdict: _Verdict, context: Sequence[Finding], 
     """No line tells a cause: a healthy job, or one that ended badly and does not say why."""
     end = silence.ending(facts, verdict.cascade)
     kind = "healthy" if end.outcome == "healthy" else "unknown"
+    kind = "hang" if end.outcome == "hung" else kind
     advice = knowledge.advice[kind]
     # The first visible sign of the failure is where reading starts, though it is no cause.
-    sign = Candidate(end.line.signature, (end.line,)) if end.line is not None and kind == "unknown" else None
+    sign = Candidate(end.line.signature, (end.line,)) if end.line is not None and kind != "healthy" else None
     shown = [*context, end.line] if end.line is not None and sign is None else context
     evidence = cite(facts, (sign,) if sign else (), verdict.cascade, shown)
     return Diagnosis(
@@ -211,7 +238,7 @@ def _without_cause(facts: Facts, verdict: _Verdict, context: Sequence[Finding], 
         runs=_runs(facts.log),
         progress=progress(facts.log.files, facts.steps, None),
         missing=_missing(facts.log, advice, end.status),
-        remediation=(),
+        remediation=to_fetch(advice, {"{job}": job_id(facts.log.files) or "JOBID"}) if kind != "healthy" else (),
         files=tuple(f.name for f in facts.log.files),
     )
 

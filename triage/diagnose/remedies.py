@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from triage.diagnose.candidates import Candidate
@@ -33,17 +34,13 @@ def remediation(
         "{rank}": str(found.ranks[0]) if found.ranks else "RANK",
     }
     steps = []
-    check = root.signature.check or advice.confirm
+    check = fill(root.signature.check or advice.confirm, names)
     if check and (status != "established" or root.signature.node_fault):
-        steps.append(
-            Remedy(
-                "Confirm the cause",
-                "read-only check that tells this cause from its rivals",
-                "read-only",
-                fill(check, names),
-                cited,
-            )
-        )
+        why = "a read-only check that tells this cause from its rivals"
+        if is_command(check):
+            steps.append(Remedy("Confirm the cause", why, "read-only", check, cited))
+        else:
+            steps.append(Remedy(f"Confirm the cause: look at {check}", why, "read-only", "", cited))
     if root.signature.remedy:
         steps.append(Remedy(root.signature.remedy, root.signature.title, "reversible", evidence=cited))
     if action == "restart-excluding" and found.nodes:
@@ -67,6 +64,97 @@ def _leave_out(root: Candidate, found: Suspects, cited: tuple[str, ...]) -> tupl
             cited,
         ),
     )
+
+
+def to_fetch(advice: Advice, names: dict[str, str]) -> tuple[Remedy, ...]:
+    """What to do first when the log does not tell: fetch what would."""
+    return tuple(
+        Remedy(
+            f"Fetch {fill(text, {'{node}': 'the node', '{rank}': 'the rank', **names})}",
+            "this log does not show the cause",
+            "read-only",
+        )
+        for text in advice.fetch
+    )
+
+
+# What `check` texts begin with when they are commands; the others are things to look at.
+_PROGRAMS = frozenset(
+    [
+        "amd-smi",
+        "coredumpctl",
+        "dcgmi",
+        "df",
+        "dmesg",
+        "du",
+        "find",
+        "free",
+        "getfacl",
+        "grep",
+        "hccn_tool",
+        "head",
+        "ibstat",
+        "ibdiagnet",
+        "iptables",
+        "ip",
+        "journalctl",
+        "kubectl",
+        "ldd",
+        "lfs",
+        "ls",
+        "lsof",
+        "lspci",
+        "lscpu",
+        "mlxlink",
+        "mmlsmount",
+        "mount",
+        "nc",
+        "nfsstat",
+        "npu-smi",
+        "numactl",
+        "nvidia-smi",
+        "nvcc",
+        "perfquery",
+        "ping",
+        "pip",
+        "ps",
+        "py-spy",
+        "python",
+        "python3",
+        "ray",
+        "rdma",
+        "readelf",
+        "rocm-smi",
+        "sacct",
+        "scontrol",
+        "sinfo",
+        "squeue",
+        "ss",
+        "stat",
+        "strings",
+        "tail",
+        "torchrun",
+        "ulimit",
+        "uname",
+        "wc",
+        "which",
+        "file",
+        "curl",
+        "git",
+        "md5sum",
+        "sha256sum",
+        "nm",
+    ]
+)
+_PROSE = re.compile(r"\b(?:of the|on the|in the|does it|is it|are the|whether|should|and the)\b|\(\w+ \w+ \w+")
+
+
+def is_command(text: str) -> bool:
+    """Can the text be typed into a shell as it is?"""
+    bare = re.sub(r"'[^']*'|\"[^\"]*\"", "X", text)
+    return all(
+        part.split()[0] in _PROGRAMS for part in re.split(r"[;|&]+", bare) if part.split()
+    ) and not _PROSE.search(text)
 
 
 def fill(text: str, names: dict[str, str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.facts import Facts
@@ -45,6 +45,17 @@ UNNAMED = Signature(
 )
 
 
+STILL = Signature(
+    id="end.stood-still",
+    title="the last step before a long silence",
+    patterns=(),
+    failure_type="hang",
+    root_cause_class="unknown",
+    role="context",
+    remedy="",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Ending:
     outcome: Outcome
@@ -58,7 +69,7 @@ def ending(facts: Facts, cascade: Sequence[Candidate]) -> Ending:
     if not any(line.text.strip() for f in facts.log.files for line in f.lines):
         said = "The log is empty: the job wrote nothing before it ended, or its output went elsewhere."
         return Ending("unknown", "unknown", said)
-    told = [c for c in cascade if c.first.line.file not in facts.system_files]
+    told = [c for c in cascade if c.first.line.file not in facts.node_files]
     if told:
         last = max(told, key=lambda c: (c.signature.weight, -c.first.line.number))
         where = f"{last.first.line.file}:{last.first.line.number}"
@@ -78,6 +89,9 @@ def ending(facts: Facts, cascade: Sequence[Candidate]) -> Ending:
             "Flight-recorder dumps are here, which PyTorch writes when a collective times out; no text log says more."
         )
         return Ending("unknown", "unknown", said)
+    still = _stood_still(facts)
+    if still is not None:
+        return still
     if facts.ends:
         end = list(facts.ends.values())[-1]
         return Ending(
@@ -95,6 +109,37 @@ def ending(facts: Facts, cascade: Sequence[Candidate]) -> Ending:
     return Ending(
         "healthy", "hypothesis", "No failure in this log, as far as it goes; it shows neither steps nor an end of run."
     )
+
+
+def _stood_still(facts: Facts) -> Ending | None:
+    """Lines went on for long after the last step: the job was alive and did no work."""
+    if facts.ends:
+        return None
+    for file in facts.log.files:
+        timed = [s.line for s in facts.steps.get(file.name, ()) if s.line.time]
+        after = [line.time for line in file.lines if line.time]
+        if len(timed) < 3 or not after:
+            continue
+        silence, pace = _silence(timed, after[-1])
+        if silence > HANG_SILENCE and silence > pace * HANG_STEPS:
+            last = timed[-1]
+            said = (
+                f"No step for {_span(silence)} while lines went on to the end: the last is {file.name}:{last.number}. "
+                "No line says why."
+            )
+            return Ending("hung", "unknown", said, Finding(last, STILL))
+    return None
+
+
+def _silence(timed: Sequence[LogLine], end: datetime) -> tuple[timedelta, timedelta]:
+    """(time since the last step, usual time between the kept steps)."""
+    times = [line.time for line in timed if line.time]
+    return end - times[-1], (times[-1] - times[0]) / (len(times) - 1)
+
+
+def _span(time: timedelta) -> str:
+    minutes = int(time.total_seconds() // 60)
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
 
 
 def _bad_end(facts: Facts) -> Finding | None:
@@ -118,15 +163,18 @@ def _looks_bad(line: LogLine, last: bool) -> bool:
     return bool(_SAYS_ERROR.search(split(line.text)[1][:200]) or (last and _BAD_WORD.search(text)))
 
 
-def hang_before(facts: Facts, root: Candidate) -> Outcome | None:
-    """`hung` when the job was ended from outside after a long silence between steps; else None."""
+def hang_before(facts: Facts, root: Candidate) -> str:
+    """What to say when the job was ended from outside after a long silence between steps, or ""."""
     if root.failure_type not in ("time-limit", "cancelled"):
-        return None
+        return ""
     end = root.first.line
     timed = [s.line for s in facts.steps.get(end.file, ()) if s.line.time and s.line.number < end.number]
     if not end.time or len(timed) < 3:
-        return None
-    times = [line.time for line in timed if line.time]
-    silence = end.time - times[-1]
-    pace = (times[-1] - times[0]) / (len(times) - 1)
-    return "hung" if silence > HANG_SILENCE and silence > pace * HANG_STEPS else None
+        return ""
+    silence, pace = _silence(timed, end.time)
+    if silence <= HANG_SILENCE or silence <= pace * HANG_STEPS:
+        return ""
+    return (
+        f"The last step ({timed[-1].file}:{timed[-1].number}) was {_span(silence)} before: the job hung, made no progress, "
+        "and was ended only then."
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -9,9 +10,12 @@ from triage.diagnose.candidates import Candidate
 from triage.diagnose.facts import Facts, node_of, rank_of
 from triage.domain import LogFile, Suspects
 from triage.evidence.match import Finding
+from triage.heads import split
+from triage.regex import skeleton
 
 # Types whose node is at fault itself, so that leaving it out helps.
 NODE_TYPES = frozenset({"nvlink-error", "node-failure", "ecc-error", "gpu-lost", "network-error"})
+_REPORTER = re.compile(r"\*\*\* (?:JOB|STEP) \S+ ON ")
 WAITING = frozenset({"nccl-timeout"})
 
 
@@ -22,9 +26,26 @@ def suspects(facts: Facts, root: Candidate | None, cascade: Sequence[Candidate])
     if root.failure_type in WAITING or root.failure_type == "hang":
         return Suspects(ranks=facts.collectives.lagging or _absent_ranks(facts, (root, *cascade)))
     at_fault = root.signature.node_fault or root.failure_type in NODE_TYPES
-    nodes = _common(node_of(f, files.get(f.line.file)) for f in root.findings) if at_fault else ()
+    nodes = _nodes(facts, root, files) if at_fault else ()
     gpus = _common(_gpu(f.groups.get("gpu") or f.line.gpu) for f in root.findings)
     return Suspects(nodes=nodes, ranks=_ranks(facts, root, files), gpus=gpus if at_fault else ())
+
+
+def _nodes(facts: Facts, root: Candidate, files: dict[str, LogFile]) -> tuple[str, ...]:
+    """Nodes that a line names as faulty; else those that the lines come from, or that the ranks ran on."""
+    named = _common(f.groups.get("node") for f in root.findings)
+    if named:
+        return named
+    # A daemon that reports an event elsewhere is only the messenger.
+    own = [f for f in root.findings if not _REPORTER.search(f.line.text)]
+    return _common(
+        node_of(f, files.get(f.line.file)) or facts.nodes_of_ranks.get(_known(rank_of(f, files.get(f.line.file))))
+        for f in own
+    )
+
+
+def _known(rank: int | None) -> int:
+    return -1 if rank is None else rank
 
 
 def _gpu(name: str | None) -> str | None:
@@ -59,6 +80,17 @@ def _common(names: object) -> tuple[str, ...]:
     return tuple(name for name, _ in counted.most_common(8))
 
 
-def first_of_each_rank(findings: Sequence[Finding]) -> list[Finding]:
-    seen: set[int | None] = set()
-    return [f for f in findings if not (rank_of(f) in seen or seen.add(rank_of(f)))]  # type: ignore[func-returns-value]
+def telling(findings: Sequence[Finding]) -> list[Finding]:
+    """The first finding of each wording; which ranks said it is told by the first."""
+    wordings: set[str] = set()
+    chosen = []
+    for finding in findings:
+        wording = _wording(finding)
+        if wording not in wordings:
+            chosen.append(finding)
+        wordings.add(wording)
+    return chosen
+
+
+def _wording(finding: Finding) -> str:
+    return skeleton(split(finding.line.text)[1][:200].encode()).decode()

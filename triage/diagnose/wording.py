@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from triage.diagnose.candidates import Candidate
-from triage.diagnose.facts import node_of, rank_of
+from triage.diagnose.facts import Facts, node_of, own_frame, rank_of
 from triage.domain import Evidence, Suspects
 from triage.evidence.collectives import Collectives
 from triage.evidence.match import Finding
@@ -19,7 +19,8 @@ QUOTE = 240
 def who(findings: Sequence[Finding]) -> str:
     """ " on rank 3 (gpu-12)", " on 8 ranks (0-7)" or ""."""
     ranks = sorted({r for f in findings if (r := rank_of(f)) is not None} | {r for f in findings for r in f.line.ranks})
-    nodes = sorted({n for f in findings if (n := node_of(f))})
+    named = {f.groups["node"] for f in findings if "node" in f.groups}
+    nodes = sorted(named or {n for f in findings if (n := node_of(f))})
     text = (
         f" on rank {ranks[0]}" if len(ranks) == 1 else f" on {len(ranks)} ranks ({rank_ranges(ranks)})" if ranks else ""
     )
@@ -42,10 +43,20 @@ def quote(finding: Finding) -> str:
 
 def root_sentence(root: Candidate, evidence: Evidence, consequences: Sequence[str]) -> str:
     """What happened, where, in the words of the line, and what followed."""
-    first = (
-        f"{_upper(root.signature.title)}{who(root.findings)}: {quote(root.first)} ({evidence.file}:{evidence.line})."
-    )
+    where = who(root.findings)
+    place = "," + where if "," in root.signature.title or ";" in root.signature.title else where
+    first = f"{_upper(root.signature.title)}{place}: {quote(root.first)} ({evidence.file}:{evidence.line})."
     return " ".join([first, *consequences])
+
+
+def own_code(facts: Facts, root: Candidate) -> list[str]:
+    """Which line of the program's own code it was."""
+    frame = own_frame(facts, root.first)
+    if frame is None:
+        return []
+    source = f": `{frame.source[:QUOTE]}`" if frame.source else ""
+    within = f" in {frame.function}" if frame.function and frame.function != "<module>" else ""
+    return [f"It came from {frame.file}, line {frame.line}{within}{source}."]
 
 
 def hang_story(state: Collectives, found: Suspects) -> list[str]:

@@ -22,6 +22,12 @@ _METRIC_WORDS = (
     "sample/s", "it/s", "s/it", "throughput", "tflop", "elapsed time per", "acc", "step_avg", "perplexity", "ppl",
 )  # fmt: skip
 _DECIMAL = re.compile(r"\d\.\d")
+# Bars of preparation are no training steps.
+_OTHER_WORK = re.compile(
+    r"\b(?:loading|load|download\w*|fetch\w*|filter\w*|map(?:ping)?|tokeniz\w*|generating|processing|preprocess\w*|applying|"
+    r"packing|sharding|shards?|extracting|converting|caching|saving|uploading|inference|sampling|prefill|compil\w*)\b[^|]{0,80}(?::|%\|)",
+    re.IGNORECASE,
+)
 _BAR = re.compile(r"\[\d{1,4}:\d\d<")
 _CHECKPOINT = re.compile(
     r"(?:saved?|saving|wrote|writing|finished saving|successfully saved)\b.{0,60}?\b(?:checkpoint|ckpt|model state|state dict|snapshot)"
@@ -54,7 +60,11 @@ def steps(file: LogFile) -> list[Step]:
     for line in file.lines:
         text = line.text if len(line.text) < 2000 else line.text[-2000:]
         low = text.lower()
-        if line.level in ("error", "fatal") or not (any(w in low for w in _METRIC_WORDS) or _BAR.search(text)):
+        if (
+            line.level in ("error", "fatal")
+            or _OTHER_WORK.search(text)
+            or not (any(w in low for w in _METRIC_WORDS) or _BAR.search(text))
+        ):
             continue
         numbers = [int(g) for m in _STEP.finditer(text) for g in m.groups() if g]
         if numbers:
@@ -95,11 +105,11 @@ def _after(line: LogLine, limit: LogLine | None) -> bool:
     return limit is not None and line.file == limit.file and line.number > limit.number
 
 
-def _where(line: LogLine) -> str:
+def _where(line: LogLine) -> str | None:
     if step := _WHERE_STEP.search(line.text):
         return f"step {step[1]}"
     path = _WHERE_PATH.search(line.text)
-    return path[1] if path else f"line {line.number}"
+    return path[1] if path else None
 
 
 def _lost(files: Sequence[LogFile], checkpoint: LogLine | None, failed: LogLine | None) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from triage.domain import LogLine
 from triage.heads import split
@@ -19,14 +19,19 @@ _CONTEXT = "During handling of the above exception"
 _LOOKS_LIKE_CLASS = re.compile(
     r"(?:Error|Exception|Exit|Interrupt|Failure|Fault|Timeout|Warning|Iteration|Group|Killed|NotFound|Abort\w*)$"
 )
+_INSTALLED = re.compile(r"site-packages|dist-packages|/lib(?:64)?/python\d|^<|/importlib/|/runpy\.py$")
 MAX_LINES = 400  # a traceback longer than this is given up
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
+    """One frame; log_line is where it stands in the log, source the line of code printed under it."""
+
     file: str
     line: int
     function: str
+    log_line: LogLine
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,12 @@ class Traceback:
     stream: str
     previous: Traceback | None = None
     link: str = ""  # "", "cause" or "context"
+
+    @property
+    def own_frame(self) -> Frame | None:
+        """The deepest frame of the user's own code: not of an installed package or the interpreter."""
+        own = [f for f in self.frames if not _INSTALLED.search(f.file)]
+        return own[-1] if own else None
 
     @property
     def first(self) -> Traceback:
@@ -88,9 +99,11 @@ def _advance(current: _Open, line: LogLine, body: str, stream: str) -> Traceback
     current.lines += 1
     frame = _FRAME.match(body)
     if frame:
-        current.frames.append(Frame(frame["file"], int(frame["line"]), frame["func"] or ""))
+        current.frames.append(Frame(frame["file"], int(frame["line"]), frame["func"] or "", line))
         return None
     if not body or body[0] in " \t":
+        if current.frames and not current.frames[-1].source and body.strip(" \t~^"):
+            current.frames[-1] = replace(current.frames[-1], source=body.strip())
         return None  # the source line of a frame, or its markers
     end = _ENDS.match(body)
     if not end or not (current.frames or _LOOKS_LIKE_CLASS.search(end["cls"])):

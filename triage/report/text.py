@@ -38,9 +38,9 @@ def _text_lines(r: dict[str, Any], width: int) -> Iterator[str]:
                 yield from _evidence_text(e, width)
             yield ""
     if len(r["hypotheses"]) > 1:
-        yield "Hypotheses"
-        for i, h in enumerate(r["hypotheses"], 1):
-            said = "as above" if h["root_cause"] == r["root_cause"] else h["root_cause"]
+        yield "Other hypotheses"
+        for i, h in enumerate(r["hypotheses"][1:], 1):
+            said = h["root_cause"]
             yield from _wrap(f"{i}. {h['failure_type']} ({h['status']}): {said}", width, "  ", "     ")
             marks = [
                 f"for {', '.join(h['for'])}" if h["for"] else "",
@@ -70,9 +70,10 @@ def _text_lines(r: dict[str, Any], width: int) -> Iterator[str]:
                 f"{run['file']}:{run['first_line']}-{run['last_line']} {run['outcome']}{ended}", width, "  ", "     "
             )
         yield ""
-    if r["missing"]:
+    notes = [note for note in r["missing"] if not (r["remediation"] and note.startswith("to settle it"))]
+    if notes:
         yield "Not seen"
-        for note in r["missing"]:
+        for note in notes:
             yield from _wrap(f"- {note}", width, "  ", "    ")
         yield ""
     if r.get("incident") is not None:
