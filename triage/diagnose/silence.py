@@ -71,7 +71,9 @@ def ending(facts: Facts, cascade: Sequence[Candidate]) -> Ending:
         return Ending("unknown", "unknown", said)
     told = [c for c in cascade if c.first.line.file not in facts.node_files]
     if told:
-        last = max(told, key=lambda c: (c.signature.weight, -c.first.line.number))
+        # Of what is only consequence, an exit code says most; of several, the first.
+        exits = [c for c in told if c.failure_type == "unknown" and c.signature.weight >= 8]
+        last = min(exits or told, key=lambda c: (c.first.line.file, c.first.line.number))
         where = f"{last.first.line.file}:{last.first.line.number}"
         sentence = f"The job failed, and this log does not show why: {last.signature.title} ({where})."
         return Ending("failed", "unknown", sentence, last.first)
