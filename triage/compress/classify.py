@@ -10,26 +10,19 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from triage.compress import clean, guard
-from triage.compress.linewise import AFTER_PREFIX, RULE_END, Confined, confine
+from triage.compress.lineset import LineSet
+from triage.compress.linewise import AFTER_PREFIX, RULE_END, Confined
 from triage.compress.tally import ALARM, HOT, PLAIN, Kind, Tally
 from triage.domain import FilterRule
-from triage.regex import PatternSet, erase, erased_words, skeleton, words
+from triage.regex import erase, erased_words, skeleton, words
 
 _KNOWN, _KNOWN_KEY = 20_000, 512  # skeletons remembered from file to file, and the longest of them
 _RETEST = 8  # a plain skeleton is tried against the rules again at 8, 64, 512 ... lines
 _BLANK_END = r"[\t ]*$"  # what reads the kept lines strips blanks at their ends
-
-
-def _as_rule(pattern: str) -> str:
-    return confine(pattern, AFTER_PREFIX, RULE_END)
-
-
-def _to_blank_end(pattern: str) -> str:
-    return confine(pattern, end=_BLANK_END)
 
 
 def _needs(erased: str, real: Sequence[str]) -> frozenset[str] | None:
@@ -58,13 +51,12 @@ class Classifier:
 
     def __init__(self, rules: Sequence[FilterRule], hot: Sequence[str], signatures: Sequence[str] = ()) -> None:
         self.rules = tuple(rules)
-        self._rules = [_Lazy(rule.pattern) for rule in rules]
-        self._rule_set = PatternSet([rule.pattern for rule in rules], "filter rules", _as_rule)
+        self._rule_set = LineSet([rule.pattern for rule in rules], AFTER_PREFIX, RULE_END)
         real: dict[str, list[str]] = {pattern: [] for pattern in hot}
         for pattern in signatures:
             real.setdefault(erase(pattern), []).append(pattern)
         self._real = list(real.values())
-        self._hot = PatternSet(list(real), "signatures", _to_blank_end, lambda erased: _needs(erased, real[erased]))
+        self._hot = LineSet(list(real), end=_BLANK_END, needs=lambda erased: _needs(erased, real[erased]))
         self._marks = Confined(guard.erased(), end=_BLANK_END)
         self._known: dict[bytes, Shape] = {}
         self._watch = functools.lru_cache(256)(lambda patterns: Confined(patterns, end=_BLANK_END))
@@ -75,47 +67,58 @@ class Classifier:
         other._known = {}
         return other
 
-    def shape(self, raw: bytes, key: bytes) -> Shape:
-        """The skeleton `key`, first seen with this line."""
-        text = clean.text(raw)
-        known = self._known.get(key)
-        if known is not None:
-            return self._again(known, text)
-        bare = skeleton(text.encode()).decode()
-        hits = [self._real[index] for index in self._hot.match(bare)]
-        always_hot = not all(hits)
-        wanted = tuple(dict.fromkeys(pattern for real in hits for pattern in real))
-        found = Shape(
-            clean=clean.is_clean(key),
-            always_hot=always_hot,
-            watch=self._watch(wanted) if wanted and not always_hot else None,
-            guarded=self._marks.found(bare),
-            labels=clean.label_count(text.encode()),
-        )
-        found.main = self._kind(found, text)
-        if len(self._known) < _KNOWN and len(key) < _KNOWN_KEY:
-            self._known[key] = replace(found, tallies={})
+    def shapes(self, news: Sequence[tuple[bytes, bytes]]) -> list[Shape]:
+        """Of each (line, skeleton) the shape; the skeleton is first seen with this line."""
+        texts = [clean.text(raw) for raw, _ in news]
+        known = [self._known.get(key) for _, key in news]
+        fresh = [at for at, shape in enumerate(known) if shape is None]
+        made = dict(zip(fresh, self._fresh([texts[at] for at in fresh], [news[at][1] for at in fresh]), strict=True))
+        # The files of many ranks say the same: what was plain there may be routine here, all else is proved anew.
+        found = [made[at] if shape is None else replace(shape, tallies={}) for at, shape in enumerate(known)]
+        open_ = [at for at, shape in enumerate(found) if at in made or shape.main is PLAIN]
+        for at, kind in zip(open_, self._kinds([found[at] for at in open_], [texts[at] for at in open_]), strict=True):
+            found[at].main = kind
+        for at in fresh:
+            if len(self._known) < _KNOWN and len(news[at][1]) < _KNOWN_KEY:
+                self._known[news[at][1]] = replace(found[at], tallies={})
         return found
 
-    def _again(self, known: Shape, text: str) -> Shape:
-        """A skeleton that another file had too: the files of many ranks say the same."""
-        main = self._kind(known, text) if known.main is PLAIN else known.main
-        return Shape(known.clean, known.always_hot, known.watch, known.guarded, known.labels, main)
+    def _fresh(self, texts: Sequence[str], keys: Sequence[bytes]) -> Iterator[Shape]:
+        """What the skeletons tell; the kinds are still to be found."""
+        bare = [skeleton(text.encode()).decode() for text in texts]
+        guarded = set(self._marks.which(bare)) if bare else ()
+        for at, hits in enumerate(self._hot.match(bare)):
+            real = [self._real[index] for index in hits]
+            always_hot = not all(real)
+            wanted = tuple(dict.fromkeys(pattern for patterns in real for pattern in patterns))
+            watch = self._watch(wanted) if wanted and not always_hot else None
+            labels = clean.label_count(texts[at].encode())
+            yield Shape(clean.is_clean(keys[at]), always_hot, watch, at in guarded, labels)
+
+    def shape(self, raw: bytes, key: bytes) -> Shape:
+        """The skeleton `key`, first seen with this line."""
+        return self.shapes([(raw, key)])[0]
 
     def kind(self, shape: Shape, raw: bytes) -> Kind:
         """What this line of the shape is."""
-        return HOT if shape.always_hot else self._kind(shape, clean.text(raw))
+        return self._kinds([shape], [clean.text(raw)])[0]
 
-    def _kind(self, shape: Shape, text: str) -> Kind:
-        if shape.always_hot or (shape.watch is not None and shape.watch.found(text)):
-            return HOT
-        grade = guard.alarm(text) if shape.guarded else ""
-        if grade == "error":
-            return ALARM
-        for index in self._rule_set.match(text):
-            if grade == "" or self.rules[index].drops_warnings:
-                return Kind("routine", index)
-        return ALARM if grade else PLAIN
+    def _kinds(self, shapes: Sequence[Shape], texts: Sequence[str]) -> list[Kind]:
+        """What each line is; shapes: of each."""
+        kinds = [HOT] * len(texts)
+        grades: dict[int, guard.Grade] = {}  # of the lines that a rule may take
+        for at, (shape, text) in enumerate(zip(shapes, texts, strict=True)):
+            if shape.always_hot or (shape.watch is not None and shape.watch.found(text)):
+                continue
+            grade = guard.alarm(text) if shape.guarded else ""
+            if grade == "error":
+                kinds[at] = ALARM
+            else:
+                grades[at] = grade
+        for (at, grade), hits in zip(grades.items(), self._rule_set.match([texts[at] for at in grades]), strict=True):
+            taken = next((index for index in hits if not grade or self.rules[index].drops_warnings), None)
+            kinds[at] = Kind("routine", taken) if taken is not None else ALARM if grade else PLAIN
+        return kinds
 
     def split(self, shape: Shape, lines: Sequence[bytes]) -> Iterable[tuple[Kind, list[int] | None]]:
         """The kinds of these lines of the shape, each with the places of its lines, ascending; None: all of them."""
@@ -126,8 +129,8 @@ class Classifier:
         if self._uniform(shape, lines):
             return ((shape.main, None),)
         parts: dict[Kind, list[int]] = {}
-        for at, line in enumerate(lines):
-            parts.setdefault(self.kind(shape, line), []).append(at)
+        for at, kind in enumerate(self._kinds([shape] * len(lines), [clean.text(line) for line in lines])):
+            parts.setdefault(kind, []).append(at)
         shape.main = max(parts, key=lambda kind: len(parts[kind]))
         return tuple(parts.items())
 
@@ -148,18 +151,6 @@ class Classifier:
         if kind is PLAIN:
             return not guard.any_alarm(joined)
         errors_only = self.rules[kind.rule].drops_warnings
-        return self._rules[kind.rule].takes_all(joined) and not (shape.guarded and guard.any_alarm(joined, errors_only))
-
-
-class _Lazy:
-    """A rule compiled when it is first needed: most of the rules fit no line of a given log."""
-
-    def __init__(self, pattern: str) -> None:
-        self._pattern = pattern
-
-    @functools.cached_property
-    def _confined(self) -> Confined:
-        return Confined([self._pattern], AFTER_PREFIX, RULE_END)
-
-    def takes_all(self, text: bytes) -> bool:
-        return self._confined.takes_all(text)
+        return self._rule_set.one(kind.rule).takes_all(joined) and not (
+            shape.guarded and guard.any_alarm(joined, errors_only)
+        )

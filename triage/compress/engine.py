@@ -123,7 +123,7 @@ class _Scan:
     # ------------------------------------------------------------------------------------------ blocks
     def _block(self, block: Block) -> None:
         groups = _group(block.keys)
-        shapes = {key: self._shape(key, block.lines[places[0]]) for key, places in groups.items()}
+        shapes = self._lookup(groups, block.lines)
         opens = self._finder.openings(block.lines, groups, self._number) if self._finder else []
         if not opens:
             self._part(block.lines, groups, shapes, block.size)
@@ -156,22 +156,31 @@ class _Scan:
         self._number += len(lines)
 
     # ------------------------------------------------------------------------------------------ shapes
-    def _shape(self, key: bytes, line: bytes) -> Shape:
-        shape = self._shapes.get(key)
-        if shape is None:
+    def _lookup(self, groups: Mapping[bytes, Sequence[int]], lines: Sequence[bytes]) -> dict[bytes, Shape]:
+        """The shape of each skeleton; those that are new are classified together."""
+        found: dict[bytes, Shape] = {}
+        news: dict[bytes, bytes] = {}  # skeleton -> what it is remembered by
+        for key in groups:
             short = key if len(key) <= _LONG_KEY else hashlib.blake2b(key, digest_size=24).digest()
             shape = self._shapes.get(short)
             if shape is None:
-                shape = self._shapes[short] = self._classifier.shape(line, key)
-        return shape
+                news[key] = short
+            else:
+                found[key] = shape
+        made = self._classifier.shapes([(lines[groups[key][0]], key) for key in news])
+        for (key, short), shape in zip(news.items(), made, strict=True):
+            found[key] = self._shapes[short] = shape
+        return found
 
     def _loud(self, states: Sequence[bytes]) -> list[bytes]:
         """Of states that carriage returns overwrote, those that must be kept, in order."""
         if len(self._shapes) > 2 * self._limits.max_templates:
             self._forget()
         found: list[int] = []
-        for key, places in _group([skeleton(state) for state in states]).items():
-            shape = self._shape(key, states[places[0]])
+        groups = _group([skeleton(state) for state in states])
+        shapes = self._lookup(groups, states)
+        for key, places in groups.items():
+            shape = shapes[key]
             if not (shape.always_hot or shape.watch or shape.guarded):
                 continue
             for kind, chosen in self._classifier.split(shape, [states[at] for at in places]):

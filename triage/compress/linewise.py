@@ -7,6 +7,8 @@ time stamp, level, logger name, file and line, a progress bar that shares the li
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import re._constants as sre  # type: ignore[import-not-found]
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -94,6 +96,25 @@ class Confined:
     def found(self, text: str | bytes) -> bool:
         """Whether a line of the text matches."""
         return self._search.search(text) is not None
+
+    def which(self, lines: Sequence[str]) -> list[int]:
+        """The places of the lines that match, ascending. No line holds a newline."""
+        if len(lines) < 2:
+            return [0] if lines and self.found(lines[0]) else []
+        data = "\n".join(lines).encode()
+        match = self._search.search(data)
+        if match is None:
+            return []
+        sizes = (
+            map(len, lines) if len(data) == sum(map(len, lines)) + len(lines) - 1 else (len(x.encode()) for x in lines)
+        )
+        starts = list(itertools.accumulate((size + 1 for size in sizes), initial=0))
+        places = []
+        while match is not None:
+            places.append(bisect.bisect_right(starts, match.end()) - 1)
+            after = places[-1] + 1
+            match = self._search.search(data, starts[after]) if after < len(lines) else None
+        return places
 
     def cut(self, text: str) -> str:
         """The text with a blank for each match."""

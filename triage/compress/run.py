@@ -151,7 +151,7 @@ class Run:
                 return
             excess = self.kept - round(room * RELIEF)
             if quota is None:
-                surplus = len(self._tallies) - round(self._limits.max_templates * RELIEF) if self.crowded() else 0
+                surplus = len(self._tallies) - self._limits.max_templates // 2 if self.crowded() else 0
                 self.kept -= self._sum_up(name, excess, surplus)
             elif excess > 0:
                 self.kept -= self._limit(name, quota)
