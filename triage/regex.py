@@ -12,7 +12,7 @@ import functools
 import re
 import re._constants as sre  # type: ignore[import-not-found]
 import re._parser as sre_parser  # type: ignore[import-not-found]
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import ahocorasick_rs
@@ -56,25 +56,14 @@ class PatternSet:
     into small sets.
     """
 
-    def __init__(
-        self,
-        patterns: Sequence[str],
-        where: str = "patterns",
-        narrow: Callable[[str], str] | None = None,
-        needs: Callable[[str], literals.Required | None] | None = None,
-    ) -> None:
-        """narrow: what is really run for a pattern; it must need the same words that the pattern needs.
-
-        needs: the words a pattern cannot match without, where the caller knows them; by default they are worked out.
-        """
+    def __init__(self, patterns: Sequence[str], where: str = "patterns") -> None:
         self._patterns = tuple(patterns)
-        self._narrow = narrow or (lambda pattern: pattern)
         self._where = where
         self._single: list[Any] = [None] * len(self._patterns)
         always: list[int] = []
         owners: dict[str, list[int]] = {}
         for index, pattern in enumerate(self._patterns):
-            needed = (needs or words)(pattern)
+            needed = words(pattern)
             if needed is None:
                 always.append(index)
             for word in needed or ():
@@ -112,7 +101,7 @@ class PatternSet:
         options.max_mem = 32 << 20
         group = re2.Set.SearchSet(options)
         for index in members:
-            pattern = self._narrow(self._patterns[index])
+            pattern = self._patterns[index]
             try:
                 group.Add(pattern)
             except re2.error as error:
