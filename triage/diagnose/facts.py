@@ -61,6 +61,10 @@ OWN_CODE = Signature(
 )
 
 
+# What processes print when they are torn down; after the program's own last words it says nothing.
+_TEARDOWN = frozenset({"dataloader-killed", "connection-error", "nccl-timeout", "nccl-remote-error"})
+
+
 @dataclass(frozen=True, slots=True)
 class Facts:
     log: JobLog
@@ -68,6 +72,7 @@ class Facts:
     tracebacks: tuple[Traceback, ...]
     steps: Mapping[str, tuple[Step, ...]]  # by file
     ends: Mapping[str, Finding]  # the last normal-end marker of each file
+    done: Mapping[str, int]  # the line of each file in which the program itself says that its work is complete
     collectives: Collectives  # what the watchdogs say together
     system_files: frozenset[str] = field(default_factory=frozenset)
     node_files: frozenset[str] = field(default_factory=frozenset)
@@ -86,11 +91,29 @@ class Facts:
             end = None  # the accounting knows the script's exit code, not what the program met
         if end is not None and end.line.number > finding.line.number and finding.signature.outcome != "interrupted":
             return True  # an interrupt is one even if the program then ends in good order
+        if finding.signature.failure_type in _TEARDOWN and self._after_clean_end(finding.line):
+            return True
         later = [s for s in self.steps.get(finding.line.file, ()) if s.line.number > finding.line.number]
         return bool(later) and _well_after(finding.line, later)
 
+    def _after_clean_end(self, line: LogLine) -> bool:
+        """The program had said that it was done, and no work came after that."""
+        done = self.done.get(line.file)
+        return (
+            done is not None
+            and done < line.number
+            and not any(s.line.number > done for s in self.steps.get(line.file, ()))
+        )
+
+    def job_ended_well(self) -> bool:
+        """Every file of the job itself closes with a marker of a good end."""
+        mine = [f.name for f in self.log.files if f.name not in self.system_files and f.kind == "job" and f.lines]
+        return bool(mine) and all(name in self.ends for name in mine)
+
     def _outlived(self, finding: Finding) -> bool:
         """Did the job work on, by the clock, well after what a node's log says happened?"""
+        if finding.line.file in self.node_files and self.job_ended_well():
+            return True
         at = finding.line.time
         last = [s.line.time for name, found in self.steps.items() if name not in self.system_files for s in found[-1:]]
         return at is not None and any(t is not None and t - at > HANDLED_AFTER for t in last)
@@ -108,10 +131,13 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
     tracebacks = [t for file in log.files for t in find_tracebacks(file.lines)]
     best: dict[tuple[str, int], Finding] = {}
     ends: dict[str, Finding] = {}
+    done: dict[str, int] = {}
     for finding in matcher.find(log.files):
         key = (finding.line.file, finding.line.number)
         if finding.signature.outcome == "healthy" and finding.signature.role == "context":
             ends[finding.line.file] = finding
+            if finding.signature.component != "slurm" and finding.signature.weight >= 20:
+                done.setdefault(finding.line.file, finding.line.number)
             continue
         if finding.signature.role == "cascade" and finding.signature.failure_type == "unknown":
             ends.pop(finding.line.file, None)  # the program's last words, but its launcher says that it failed
@@ -129,6 +155,7 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
         tracebacks=tuple(tracebacks),
         steps={file.name: tuple(steps(file)) for file in log.files},
         ends=ends,
+        done=done,
         collectives=together,
         system_files=frozenset(f.name for f in log.files if f.kind in _SYSTEM_KINDS),
         node_files=frozenset(f.name for f in log.files if f.kind in _NODE_KINDS),

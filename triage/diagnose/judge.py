@@ -21,6 +21,7 @@ from triage.taxonomy import Taxonomy
 
 ESTABLISHED_WEIGHT = 70
 RIVAL_MARGIN = 10
+SYMPTOM_WEIGHT = 12  # below it a line only says that something was ended
 POINTER_WEIGHT = 5  # context that only points elsewhere
 MAX_HYPOTHESES = 4
 
@@ -99,7 +100,9 @@ def _decide(facts: Facts, knowledge: Knowledge) -> _Verdict:
         for c in consequences
         if c.signature.id not in led and any(f.line.file not in facts.node_files for f in c.findings)
     ]
-    symptoms = [c for c in rank_causes(mine, pairs) if c.failure_type != "unknown"]
+    symptoms = [
+        c for c in rank_causes(mine, pairs) if c.failure_type != "unknown" and c.signature.weight >= SYMPTOM_WEIGHT
+    ]
     if symptoms:
         root = symptoms[0]
         rest = tuple(c for c in consequences if c is not root)
@@ -134,10 +137,10 @@ def _with_cause(facts: Facts, verdict: _Verdict, evidence: list[Evidence], knowl
         raise ValueError("no cause")
     chain = tuple(e.id for e in evidence if e.role in ("root", "cascade"))
     signature = root.signature
-    found = suspects(facts, root, verdict.cascade)
+    found = suspects(facts, root, (*verdict.cascade, *verdict.rivals))
     advice = knowledge.advice[root.failure_type]
     still = silence.hang_before(facts, root)
-    action = "kill-and-restart" if still else _action(root, found, advice)
+    action = "kill-and-restart" if still else _action(facts, root, found, advice)
     told = [
         *wording.own_code(facts, root),
         *([still] if still else []),
@@ -176,7 +179,9 @@ def _consequences(verdict: _Verdict) -> list[str]:
     return [f"What followed is a consequence: {'; '.join(titles)}."]
 
 
-def _action(root: Candidate, found: Suspects, advice: Advice) -> str:
+def _action(facts: Facts, root: Candidate, found: Suspects, advice: Advice) -> str:
+    if any(f.signature.id == "cuda.memory-of-others" for f in facts.findings) and root.failure_type == "out-of-memory":
+        return "escalate"  # somebody else's process holds the memory of that GPU
     if advice.action == "restart-excluding" and not found.nodes:
         return "restart" if root.failure_type in ("node-failure", "network-error") else advice.action
     if root.signature.node_fault and advice.action not in ("restart-excluding", "escalate"):

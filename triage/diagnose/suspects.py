@@ -15,6 +15,9 @@ from triage.regex import skeleton
 
 # Types whose node is at fault itself, so that leaving it out helps.
 NODE_TYPES = frozenset({"nvlink-error", "node-failure", "ecc-error", "gpu-lost", "network-error"})
+# Faults of one node that are not its hardware's, but its mounts', limits' or set-up's.
+SPREAD_TYPES = frozenset({"file-not-found", "permission-error", "import-error", "os-error"})
+LOCAL_TYPES = SPREAD_TYPES | {"storage-error", "launch-failure", "hang", "disk-full"}
 _REPORTER = re.compile(r"\*\*\* (?:JOB|STEP) \S+ ON ")
 WAITING = frozenset({"nccl-timeout"})
 
@@ -26,9 +29,39 @@ def suspects(facts: Facts, root: Candidate | None, cascade: Sequence[Candidate])
     if root.failure_type in WAITING or root.failure_type == "hang":
         return Suspects(ranks=facts.collectives.lagging or _absent_ranks(facts, (root, *cascade)))
     at_fault = root.signature.node_fault or root.failure_type in NODE_TYPES
-    nodes = _nodes(facts, root, files) if at_fault else ()
+    nodes = _nodes(facts, root, files)
+    if not at_fault and not (len(nodes) == 1 and (_one_of_many(facts, root, nodes[0]))):
+        nodes = ()
+    if len(nodes) > 1 and set(nodes) >= known_nodes(facts):
+        nodes = ()  # the same on every node is no node's own fault
     gpus = _common(_gpu(f.groups.get("gpu") or f.line.gpu) for f in root.findings)
-    return Suspects(nodes=nodes, ranks=_ranks(facts, root, files), gpus=gpus if at_fault else ())
+    ranks = _ranks(facts, root, files) or _first_to_fall(facts, cascade, nodes)
+    return Suspects(nodes=nodes, ranks=ranks, gpus=gpus if at_fault else ())
+
+
+def _one_of_many(facts: Facts, root: Candidate, node: str) -> bool:
+    """Does only this node of several show a fault of a kind that a node's mounts, limits or links can cause?"""
+    others = known_nodes(facts) - {node}
+    if not others or root.failure_type not in LOCAL_TYPES:
+        return False
+    ranks = {r for f in root.findings if (r := rank_of(f)) is not None}
+    there = {r for r, n in facts.nodes_of_ranks.items() if n == node}
+    return root.failure_type not in SPREAD_TYPES or (len(there) > 1 and ranks >= there)
+
+
+def _first_to_fall(facts: Facts, cascade: Sequence[Candidate], nodes: tuple[str, ...]) -> tuple[int, ...]:
+    """The rank whose own error the node's fault explains: the first one, on that node."""
+    for c in cascade:
+        rank = rank_of(c.first)
+        if rank is not None and len(c.findings) <= 2 and c.signature.role == "root" and nodes:
+            where = facts.nodes_of_ranks.get(rank)
+            return (rank,) if where is None or where in nodes else ()
+    return ()
+
+
+def known_nodes(facts: Facts) -> set[str]:
+    seen = {line.node for f in facts.log.files for line in f.lines if line.node}
+    return seen | {f.node for f in facts.log.files if f.node} | set(facts.nodes_of_ranks.values())
 
 
 def _nodes(facts: Facts, root: Candidate, files: dict[str, LogFile]) -> tuple[str, ...]:
@@ -63,7 +96,7 @@ def _ranks(facts: Facts, root: Candidate, files: dict[str, LogFile]) -> tuple[in
     found = {r for f in root.findings if (r := rank_of(f, files.get(f.line.file))) is not None}
     everyone = known_ranks(facts)
     # The same error on half of the ranks or more is the code's or the data's, no rank's own.
-    if len(found) > 1 and everyone and len(found) * 2 >= len(everyone):
+    if len(found) > 1 and everyone and len(found) * 2 > len(everyone):
         return ()
     return tuple(sorted(found))
 

@@ -44,7 +44,7 @@ def quote(finding: Finding) -> str:
 def root_sentence(root: Candidate, evidence: Evidence, consequences: Sequence[str]) -> str:
     """What happened, where, in the words of the line, and what followed."""
     where = who(root.findings)
-    place = "," + where if "," in root.signature.title or ";" in root.signature.title else where
+    place = "," + where if where and ("," in root.signature.title or ";" in root.signature.title) else where
     first = f"{_upper(root.signature.title)}{place}: {quote(root.first)} ({evidence.file}:{evidence.line})."
     return " ".join([first, *consequences])
 

@@ -27,6 +27,11 @@ _NODE = re.compile(
     rf"(?:^|[._-])((?:[a-z][a-z0-9]*-){{0,3}}(?:(?:{_STEM})-?\d{{1,6}}[a-z]?(?:-\d{{1,4}}){{0,4}}|r\d{{1,3}}i\d{{1,3}}n\d{{1,3}}))(?=$|[._-])",
     re.IGNORECASE,
 )
+# dmesg-frontier-b12, gb-14.kmsg: what is beside the word is the host.
+_NODE_LOG = re.compile(
+    r"^(?:dmesg|kmsg|kern(?:el)?|journal|syslog|messages)[-_.]([a-z][\w-]{1,40})$|^([a-z][\w-]{1,40})[-_.](?:dmesg|kmsg|kern(?:el)?|journal|syslog)$",
+    re.IGNORECASE,
+)
 _MANY_DIGITS = re.compile(r"(?:^|[._-])([a-z]{1,12}(?:0\d{2,6}|\d{4}))(?=$|[._-])", re.IGNORECASE)
 _QUALIFIED = re.compile(
     r"(?:^|[_-])([a-z][\w-]*\d[\w-]*(?:\.[a-z][\w-]*){0,4}\.(?:edu|org|com|net|gov|de|fr|uk|ch|it|jp|cn|eu|internal|local|cluster|lan))(?=$|[._])",
@@ -76,6 +81,9 @@ def _rank(name: str, base: str, folders: list[str]) -> int | None:
 def _node(text: str) -> str | None:
     if match := _QUALIFIED.search(text):
         return match[1]
+    log = _NODE_LOG.search(text)
+    if log and (named := log[1] or log[2]) and any(c.isdigit() for c in named):
+        return named
     if match := _NODE.search(text):
         parts = match[1].split("-")
         while len(parts) > 1 and parts[0].lower() in _NO_HOST:
