@@ -147,10 +147,13 @@ def _span(time: timedelta) -> str:
 def _bad_end(facts: Facts) -> Finding | None:
     """The first error-looking line in the tail of a file after which no work went on."""
     found: Finding | None = None
+    known = {(f.line.file, f.line.number) for f in facts.findings}
     for file in facts.log.files:
         if file.kind in ("binary", "flight-recorder", "stacks") or file.name in facts.system_files:
             continue
         for i, line in enumerate(reversed(file.lines[-TAIL:])):
+            if (line.file, line.number) in known:
+                continue  # a signature knows it, and it was judged with the rest
             if _looks_bad(line, i < LAST_WORDS) and not facts.handled(Finding(line, UNNAMED)):
                 found = Finding(line, UNNAMED)
     return found
