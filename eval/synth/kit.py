@@ -181,7 +181,7 @@ class Case:
             "synthetic": True,
             "source": s.source,
             "license": "Apache-2.0",
-            "tags": sorted(set(s.tags.split())),
+            "tags": sorted({*s.tags.split(), *(["multi-file"] if len(self.files) > 1 else [])}),
             "inputs": sorted({name.split("/")[0] for name in self.files}),
         }
         if s.gpus and self.begun:

@@ -128,6 +128,23 @@ def test_the_command_writes_the_same_bytes(name: str, tmp_path: Path) -> None:
     assert written == kept
 
 
+def test_there_are_enough_of_each_kind() -> None:
+    cases = [label(f) for f in FOLDERS]
+    tags, outcomes = Counter(t for c in cases for t in c["tags"]), Counter(c["expect"]["outcome"] for c in cases)
+    assert len(cases) >= 110
+    assert tags["misleading"] >= 45 and tags["multi-run"] >= 4
+    assert outcomes["healthy"] >= 15 and outcomes["hung"] >= 8 and outcomes["interrupted"] >= 8
+    assert sum(c["expect"]["failure_type"] == "unknown" for c in cases) >= 8
+    assert sum("multi-file" in c["tags"] for c in cases) * 3 >= len(cases)
+    assert sum("gpu_hours" in c for c in cases) >= 100
+
+
+def test_each_failure_type_has_a_case() -> None:
+    """Types that are symptoms, or that no case has for its own, are at least accepted by one."""
+    kinds = {k for f in FOLDERS for k in (label(f)["expect"]["failure_type"], *label(f)["expect"]["also_accept"])}
+    assert kinds == TYPES
+
+
 def test_size_stays_small() -> None:
     assert sum(p.stat().st_size for f in FOLDERS for p in inputs(f)) < SIZE
 

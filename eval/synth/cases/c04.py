@@ -115,12 +115,12 @@ def s017(c: Case) -> None:
     lg.add("-" * 74, "An ORTE daemon has unexpectedly failed after launch and before", "communicating back to mpirun. This could be caused by a number", "of factors, including an inability to create a connection back",
            "to mpirun due to a lack of common network interfaces and/or no", "route found between them. Please check network connectivity", "(including firewalls and network routing requirements).", "-" * 74)  # fmt: skip
     d = c.file("describe-worker-2.txt")
-    image = "docker.io/speechlab/wav2vec-train:0.12.3-cu118"
+    image = "images.example/speechlab/wav2vec-train:0.12.3-cu118"
     d.add(describe(c, "wav2vec-xls-worker-2", ns="speech", node="ip-10-2-40-12/10.2.40.12", ip="10.244.5.41", labels=["training.kubeflow.org/job-name=wav2vec-xls", "training.kubeflow.org/replica-index=2", "training.kubeflow.org/replica-type=worker"],
                    status="Pending", container=["State:          Waiting", "  Reason:       ImagePullBackOff", "Ready:          False", "Restart Count:  0", "Limits:", "  nvidia.com/gpu:  8"], requests=["nvidia.com/gpu:  8", "memory:  900Gi"], image=image))  # fmt: skip
     d.add(events(["Normal|Scheduled|26m|default-scheduler|Successfully assigned speech/wav2vec-xls-worker-2 to ip-10-2-40-12",
                   f'Warning|Failed|25m|kubelet|Failed to pull image "{image}": rpc error: code = Unknown desc = failed to pull and unpack image "{image}": failed to copy: httpReadSeeker: failed open: unexpected status code '
-                  f"https://registry-1.docker.io/v2/speechlab/wav2vec-train/manifests/sha256:{c.hex(64)}: 429 Too Many Requests - Server message: toomanyrequests: You have reached your pull rate limit. You may increase the limit by authenticating and upgrading: https://www.docker.com/increase-rate-limit",
+                  f"https://registry-1.images.example/v2/speechlab/wav2vec-train/manifests/sha256:{c.hex(64)}: 429 Too Many Requests - Server message: toomanyrequests: You have reached your pull rate limit. You may increase the limit by authenticating and upgrading: https://www.docker.com/increase-rate-limit",
                   "Warning|Failed|24m (x4 over 25m)|kubelet|Error: ErrImagePull", f'Normal|Pulling|23m (x4 over 26m)|kubelet|Pulling image "{image}"', f'Normal|BackOff|84s (x102 over 25m)|kubelet|Back-off pulling image "{image}"',
                   "Warning|Failed|71s (x103 over 25m)|kubelet|Error: ImagePullBackOff", "Normal|SandboxChanged|66s|kubelet|Pod sandbox changed, it will be killed and re-created."]), e="toomanyrequests")  # fmt: skip
 

@@ -6,7 +6,7 @@ from synth import megatron as mg
 from synth import nccl_text as nccl
 from synth import torch_text as tt
 from synth.frameworks import hf_steps
-from synth.hosts_text import Kernel, chatter, events, table
+from synth.hosts_text import Kernel, chatter
 from synth.kit import Case, Curve, case, pre, tb, weave
 from synth.slurm_text import hosts, sacct
 
@@ -273,50 +273,4 @@ def s034(c: Case) -> None:
         tt.sigterm(c, "2.2", pids[1:]),
         tt.exits(c, "2.2", -6, 0, pids[0]),
         tt.child_failed(c, "dpo.py", "node-a", [(0, 0, -6, pids[0])]),
-    )
-
-
-@case(
-    "s035", "preempted", "operator-action", "restart",
-    source="after the report of pods that a queueing controller preempted for a higher priority while the job's controller saw only that they vanished",
-    why="Kueue evicted the workload to make room for one of higher priority; 'pod not found' and the broken connections in the launcher's log are the pods going away.",
-    tags="misleading interrupted kubernetes scheduler multi-file", also_cls="none", nodes="", gpus=64, mention=["preempt"], must_not="node-failure cancelled connection-error launch-failure",
-)  # fmt: skip
-def s035(c: Case) -> None:
-    c.start("2025-09-30 04:00:21")
-    log = c.file("controller.log")
-    loss = Curve(c, 11.0, 2.2, 300)
-    for step in range(10, 2200, 10):
-        c.tick(55, 57)
-        log.add(
-            f"{c.t('%Y-%m-%dT%H:%M:%SZ')} train-llm-0 | step={step} loss={loss(step):.4f} tokens_per_s={int(c.jitter(2.1e6, 0.01))}"
-        )
-    c.tick(31)
-    for i in c.rng.sample(range(8), 8):
-        c.tick(0.2, 1)
-        log.add(
-            f"{c.t('%Y-%m-%dT%H:%M:%SZ')} train-llm-{i} | grpc: UNAVAILABLE: Socket closed",
-            f"{c.t('%Y-%m-%dT%H:%M:%SZ')} controller | ERROR attempt 0 of train-llm-{i}: Pod not found",
-        )
-    log.add(
-        f"{c.t('%Y-%m-%dT%H:%M:%SZ')} controller | ERROR job train-llm FAILED: 8 task(s) failed, retry budget (0) exhausted"
-    )
-    ev = c.file("workload.txt")
-    ev.add("$ kubectl -n research describe workload jobset-train-llm-3f1c2", "Name:         jobset-train-llm-3f1c2", "Namespace:    research", "Spec:", "  Priority:              100", "  Priority Class Name:   batch-low", "  Queue Name:            research-lq", "Status:", "  Conditions:",
-           f"    Last Transition Time:  {c.t('%Y-%m-%dT%H:%M:%SZ', 40)}", "    Message:               Preempted to accommodate a workload (UID: 9f0bd1f1-55a6-4a3c-8a43-0e6d1a9c57f2, JobUID: 2e6c8a51-9a0e-4a0b-b1c7-77d8a5f5a901) due to prioritization in the ClusterQueue",
-           "    Reason:                Preempted", "    Status:                True", "    Type:                  Evicted", e="Preempted to accommodate")  # fmt: skip
-    ev.add(events(["Normal|QuotaReserved|3h26m|kueue-admission|Quota reserved in ClusterQueue h100-cq, wait time since queued was 412s", "Normal|Admitted|3h26m|kueue-admission|Admitted by ClusterQueue h100-cq, wait time since reservation was 0s",
-                   "Normal|EvictedDueToPreempted|72s|kueue-workload-controller|Preempted to accommodate a workload (UID: 9f0bd1f1-55a6-4a3c-8a43-0e6d1a9c57f2, JobUID: 2e6c8a51-9a0e-4a0b-b1c7-77d8a5f5a901) due to prioritization in the ClusterQueue",
-                   "Warning|Pending|44s (x3 over 70s)|kueue-admission|couldn't assign flavors to pod set worker: insufficient unused quota for nvidia.com/gpu in flavor h100, 64 more needed"]), e="EvictedDueToPreempted")  # fmt: skip
-    pods = c.file("pods.txt")
-    pods.add(
-        "$ kubectl -n research get pods -l jobset.sigs.k8s.io/jobset-name=train-llm",
-        "No resources found in research namespace.",
-        "$ kubectl get nodes -l pool=h100",
-        table(
-            [
-                "NAME|STATUS|ROLES|AGE|VERSION",
-                *[f"gke-h100-{c.hex(4)}|Ready|<none>|{c.n(3, 90)}d|v1.31.6-gke.1020000" for _ in range(8)],
-            ]
-        ),
     )

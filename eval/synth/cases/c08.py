@@ -5,7 +5,7 @@ from __future__ import annotations
 from synth import megatron as mg
 from synth.frameworks import tf_head
 from synth.hosts_text import events, table
-from synth.kit import Case, Curve, case, pre, weave
+from synth.kit import Case, Curve, case
 from synth.slurm_text import hosts, sacct
 
 
@@ -224,80 +224,4 @@ def s039(c: Case) -> None:
     log.add(
         "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.",
         *[f"srun: error: {n}: task {i}: Killed" for i, n in c.rng.sample(list(enumerate(names)), 16)],
-    )
-
-
-@case(
-    "s040", "loss-spike", "config-error", "fix-and-resubmit rollback-and-skip",
-    source="a half-precision run whose loss scale goes down step by step to its minimum and which then gives up",
-    why="From step 3080 on each step overflows, the loss scale falls to 1 and DeepSpeed ends the run; the launcher's kill messages and the other ranks' exits say nothing about the cause.",
-    tags="training cascade misleading", also="runtime-error value-error", also_cls="data-error software-bug unknown", nodes="", gpus=16, mention=["loss scale|overflow|diverg|fp16"], must_not="nccl-remote-error out-of-memory",
-)  # fmt: skip
-def s040(c: Case) -> None:
-    c.start("2023-06-30 22:14:18")
-    c.site, c.root = "/usr/local/lib/python3.9/dist-packages", "/ws/chatglm-pt"
-    log = c.file("p-tune.log")
-    log.add(
-        mg.ds_start(
-            c, ["worker-0", "worker-1"], 8, "main.py", "--deepspeed ds_fp16.json --lr 2e-2 --fp16 --pre_seq_len 128"
-        ),
-        mg.ds_config(
-            c,
-            2,
-            2,
-            8,
-            16,
-            fp16_enabled="auto",
-            bfloat16_enabled="False",
-            initial_dynamic_scale="65536",
-            dynamic_loss_scale_args="{'init_scale': 65536, 'scale_window': 1000, 'delayed_shift': 2, 'min_scale': 1}",
-        ),
-    )
-    loss, scale = Curve(c, 4.9, 2.0, 200), 65536
-    for step in range(10, 3080, 10):
-        c.tick(16, 18)
-        if c.rng.random() < 0.02 and scale > 8192:
-            log.add(
-                mg.ds(
-                    c,
-                    f"[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: {scale}, reducing to {scale // 2}",
-                    "loss_scaler.py:190:update_scale",
-                )
-            )
-            scale //= 2
-        log.add(
-            f"{{'loss': {loss(step):.4f}, 'learning_rate': {2e-2 * (1 - step / 9000):.6f}, 'epoch': {step / 1500:.2f}}}"
-        )
-    log.add(
-        f"{{'loss': {5.8411:.4f}, 'learning_rate': 0.013156, 'epoch': 2.05}}",
-        "{'loss': 37.1178, 'learning_rate': 0.013133, 'epoch': 2.06}",
-        e=True,
-    )
-    while scale > 1:
-        c.tick(1.7)
-        log.add(
-            mg.ds(
-                c,
-                f"[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: {scale}, reducing to {scale // 2}",
-                "loss_scaler.py:190:update_scale",
-            )
-        )
-        scale //= 2
-        if scale % 64 == 0:
-            log.add("{'loss': 0.0, 'learning_rate': 0.013133, 'epoch': 2.06}")
-    rows = [pre(f"worker-{r // 8}: ", ["Traceback (most recent call last):", '  File "/ws/chatglm-pt/main.py", line 431, in <module>', "    main()", '  File "/usr/local/lib/python3.9/dist-packages/deepspeed/runtime/zero/stage_1_and_2.py", line 1778, in step', "    self._update_scale(self.overflow)",
-            '  File "/usr/local/lib/python3.9/dist-packages/deepspeed/runtime/fp16/loss_scaler.py", line 175, in update_scale', "    raise Exception(", "Exception: Current loss scale already at minimum - cannot decrease scale anymore. Exiting run."]) for r in range(16)]  # fmt: skip
-    log.add(weave(c.rng, rows, 8), e="already at minimum")
-    log.add(
-        pre(
-            "worker-0: ",
-            mg.ds_killed(
-                c,
-                c.pids(8, 9100),
-                "['/usr/bin/python', '-u', 'main.py', '--local_rank=7', '--deepspeed', 'ds_fp16.json', '--lr', '2e-2', '--fp16']",
-                1,
-            ),
-        ),
-        "pdsh@launcher: worker-0: ssh exited with exit code 1",
-        "pdsh@launcher: worker-1: ssh exited with exit code 1",
     )

@@ -175,7 +175,7 @@ def s048(c: Case) -> None:
     log.add(pl_steps(c, 9, 400, sec=2.2, loss=loss, every=10, last=180))
     d = c.file("describe.txt")
     d.add(describe(c, "sft-llama13b-7c9f4", ns="tuning", node="gpu-worker-11.lab/10.9.0.31", ip="10.130.4.19", labels=["app=sft", "job-name=sft-llama13b"], status="Failed", container=["State:          Terminated", "  Reason:       Error", "  Exit Code:    137", f"  Started:      {c.begun:%a, %d %b %Y %H:%M:%S} +0000", f"  Finished:     {c.t('%a, %d %b %Y %H:%M:%S')} +0000", "Ready:          False", "Restart Count:  0", "Limits:", "  memory:          800Gi", "  nvidia.com/gpu:  8"],
-                   requests=["memory:          800Gi", "nvidia.com/gpu:  8"], image="quay.io/tuning/sft:2024.3", extra=["Reason:           Evicted", "Message:          The node was low on resource: ephemeral-storage. Threshold quantity: 189024337920, available: 184219920Ki. Container pytorch was using 1498072868Ki, request is 0, has larger consumption of ephemeral-storage. "]), e="ephemeral-storage")  # fmt: skip
+                   requests=["memory:          800Gi", "nvidia.com/gpu:  8"], image="images.tuning.example/sft:2024.3", extra=["Reason:           Evicted", "Message:          The node was low on resource: ephemeral-storage. Threshold quantity: 189024337920, available: 184219920Ki. Container pytorch was using 1498072868Ki, request is 0, has larger consumption of ephemeral-storage. "]), e="ephemeral-storage")  # fmt: skip
     d.add(
         events(
             [

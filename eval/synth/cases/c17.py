@@ -17,9 +17,9 @@ from synth.slurm_text import binds, head, hosts
 def s073(c: Case) -> None:
     c.start("2026-01-05 08:44:10")
     c.site, c.root = "/home/kp/mace-env/lib/python3.12/site-packages", "/home/kp/mace"
-    log = c.file("mace_oxide_run-7.log")
+    log = c.file("mace_perov_run-7.log")
     log.add(
-        head(c, 7704, ["k-gpu3"], 8, "mace-oxide", "gpu", "24:00:00"),
+        head(c, 7704, ["k-gpu3"], 8, "mace-perov", "gpu", "24:00:00"),
         binds(c, ["k-gpu3"], 8),
         "TORCH_DISTRIBUTED_DEBUG=DETAIL",
     )
