@@ -61,7 +61,7 @@ def s077(c: Case) -> None:
 def s078(c: Case) -> None:
     c.start("2023-11-03 19:19:19")
     log = c.file("out.txt")
-    log.add("[./simpleP2P] - Starting...", "Checking for multiple GPUs...", *[f"> GPU{g} = \"   NVIDIA RTX A6000\" IS  capable of Peer-to-Peer (P2P)" for g in range(4)], "P2P Connectivity Matrix", "     D\\D     0     1     2     3", *[f"       {g}\t     1     1     1     1" for g in range(4)],
+    log.add(f"started {c.t()} on atlas", "[./simpleP2P] - Starting...", "Checking for multiple GPUs...", *[f"> GPU{g} = \"   NVIDIA RTX A6000\" IS  capable of Peer-to-Peer (P2P)" for g in range(4)], "P2P Connectivity Matrix", "     D\\D     0     1     2     3", *[f"       {g}\t     1     1     1     1" for g in range(4)],
             "training: SDXL LoRA, 4 ranks", *[f"atlas:{7100 + g}:{7180 + g} [{g}] NCCL INFO Channel 00/0 : {g}[{g}] -> {(g + 1) % 4}[{(g + 1) % 4}] via P2P/CUMEM/read" for g in range(4)], *[f"atlas:{7100 + g}:{7180 + g} [{g}] NCCL INFO Connected all trees" for g in range(4)], "Steps:   0%|          | 0/1500 [00:00<?, ?it/s]")  # fmt: skip
     k = Kernel(c, up=190000)
     d = c.file("dmesg.txt")
