@@ -17,7 +17,7 @@ from synth.slurm_text import hosts
 def s057(c: Case) -> None:
     c.start("2023-03-28 13:50:16")
     log = c.file("openfold-mpi.txt")
-    c.root = "/work/openfold-mpi"
+    c.root = "/apps/openfold-mpi"
     rows = []
     for r in range(16):
         host = f"n{114 + r // 4}"

@@ -17,7 +17,7 @@ from synth.slurm_text import hosts
 )  # fmt: skip
 def s097(c: Case) -> None:
     c.start("2024-04-23 11:46:33")
-    c.site, c.root = "/lustre/fsn1/envs/myria3d/lib/python3.9/site-packages", "/lustre/work/myria3d"
+    c.site, c.root = "/lustre/fsn1/envs/myria3d/lib/python3.9/site-packages", "/lustre/proj/myria3d"
     log = c.file("myria3d.6053.out")
     log.add(
         "+ export NCCL_BLOCKING_WAIT=1",
