@@ -184,3 +184,13 @@ def test_commands_can_be_typed_as_they_are(knowledge: Knowledge) -> None:
     assert is_command("lspci -d 10de:; dmesg -T | grep -E 'AER|Xid'")
     assert not is_command("the source line above the exception")
     assert not is_command("pip show of the package")
+
+
+def test_stacks_beside_a_log_without_end_mean_a_hang(knowledge: Knowledge) -> None:
+    stacks = log_file(
+        'Thread 0x1 (idle): "MainThread"\n    synchronize (torch/cuda/__init__.py:783)', "rank_3.txt", "stacks"
+    )
+    d = judge(job(steps(1, 20), stacks), knowledge)
+    assert (d.outcome, d.failure_type, d.action) == ("hung", "hang", "kill-and-restart")
+    ended = judge(job(steps(1, 20) + "\nexit code: 0", stacks), knowledge)
+    assert ended.outcome == "healthy"

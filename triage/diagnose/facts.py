@@ -121,8 +121,9 @@ class Facts:
 
 def _well_after(line: LogLine, later: Sequence[Step]) -> bool:
     last = later[-1].line
-    if line.time and last.time:
-        return last.time - line.time > HANDLED_AFTER
+    since = line.time or later[0].line.time  # a line without a stamp is no later than the next step
+    if since and last.time and (line.time or len(later) >= 3):
+        return last.time - since > HANDLED_AFTER
     advanced = {s.number for s in later if s.number is not None}
     return last.number - line.number > HANDLED_LINES and (len(advanced) >= 3 or len(later) >= 3)
 

@@ -47,7 +47,7 @@ UNNAMED = Signature(
 
 STILL = Signature(
     id="end.stood-still",
-    title="the last step before a long silence",
+    title="where the job stood still",
     patterns=(),
     failure_type="hang",
     root_cause_class="unknown",
@@ -114,9 +114,17 @@ def ending(facts: Facts, cascade: Sequence[Candidate]) -> Ending:
 
 
 def _stood_still(facts: Facts) -> Ending | None:
-    """Lines went on for long after the last step: the job was alive and did no work."""
+    """Lines went on for long after the last step, or stacks were taken: the job was alive and did no work."""
     if facts.ends:
         return None
+    stacks = [f for f in facts.log.files if f.kind == "stacks" and f.lines]
+    if stacks:
+        first = stacks[0].lines[0]
+        said = (
+            f"Stacks of {len(stacks)} processes were taken ({first.file}:{first.number} and others), as is done when a job "
+            "hangs; no line says that it ended or why it stood still."
+        )
+        return Ending("hung", "unknown", said, Finding(first, STILL))
     for file in facts.log.files:
         timed = [s.line for s in facts.steps.get(file.name, ()) if s.line.time]
         after = [line.time for line in file.lines if line.time]
