@@ -31,7 +31,8 @@ def _homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _own_home(_homes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [n for n in os.environ if n.startswith("TRIAGE_") and n != "TRIAGE_SHARED"]:
         monkeypatch.delenv(name)
-    own = _homes / str(next(_count))  # made by whoever writes there first
+    own = _homes / str(next(_count))
+    (own / "home").mkdir(parents=True)
     monkeypatch.setenv("TRIAGE_HOME", str(own / "home"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(own / "config"))
 

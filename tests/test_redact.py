@@ -166,3 +166,11 @@ def test_linear_time(piece: str) -> None:
         return best
 
     assert seconds(64_000) < 8 * seconds(16_000) + 0.05
+
+
+def test_a_line_of_a_private_key_goes_whatever_stands_before_it() -> None:
+    line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"
+    for before in ("", "[rank0]: ", "0: ", "2024-05-01 03:00:00,123 INFO ", "+ ", '"'):
+        assert redact(before + line) == before + "[redacted:private-key]"
+    for harmless in ("a" * 64, "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "= " * 40):
+        assert redact(harmless) == harmless

@@ -122,6 +122,6 @@ def _flag(name: str, value: str, source: str) -> bool:
 
 
 def _number(name: str, value: str, source: str) -> int:
-    if not value.isdigit() or int(value) == 0:
+    if not (value.isascii() and value.isdigit()) or int(value) == 0:
         raise UsageError(f"{source}: {name} is {value!r}", "use a positive whole number")
     return int(value)

@@ -127,7 +127,7 @@ def _recall(result: Diagnosis, parts: Parts) -> Diagnosis:
     try:
         similar, notes = parts.recall(result)
         return replace(result, similar=similar, missing=(*result.missing, *notes))
-    except TriageError as error:
+    except (TriageError, OSError) as error:
         return replace(result, missing=(*result.missing, f"similar incidents were not searched: {error}"))
 
 
@@ -136,7 +136,7 @@ def _record(result: Diagnosis, parts: Parts) -> tuple[Diagnosis, dict[str, Any]]
         try:
             number = parts.record(result, report.to_json(result))
             result = replace(result, incident=number)
-        except TriageError as error:
+        except (TriageError, OSError) as error:
             result = replace(result, missing=(*result.missing, f"the incident was not recorded: {error}"))
     return result, report.to_json(result)
 

@@ -40,6 +40,8 @@ _HINT = re.compile(
     r"|(?:password|passwd|passphrase|_pass|secret|credentials?|key|token)"
     r"(?:\\?[\"']?\]? {0,3}[:=]|\\?[\"'], ?\\?[\"']| [\"']?\w)"
 )
+# A line of a private key, whatever stands in front of it.
+_KEY_LINE = re.compile(r"(?:^|[\s\"'`+])([A-Za-z0-9+/]{60,80}={0,2})(?:\\n?)?[\"',]{0,2}\s*$")
 _KEY_BEGIN = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY")
 _KEY_END = re.compile(r"-----END [A-Z ]{0,30}PRIVATE KEY[A-Z ]{0,10}-----")
 _URL = re.compile(r"(://[^\s/:@'\"<>\[]{0,128}:)([^\s/'\"<>]{1,256})@")
@@ -109,8 +111,20 @@ _AFTER = (  # a word without which the pattern cannot match, kind, pattern
 )
 
 
+def _is_key_line(text: str) -> bool:
+    """Base64 of random bytes, not a checksum in hex or one long word: all kinds of characters, well mixed."""
+    return (
+        len(set(text)) >= 24
+        and any(c.isdigit() for c in text)
+        and any(c.isupper() for c in text)
+        and any(c.islower() for c in text)
+    )
+
+
 def redact(text: str) -> str:
     """The text with each secret replaced by `[redacted:kind]`. Idempotent; linear in the length of the text."""
+    if len(text) >= 60 and (key := _KEY_LINE.search(text)) and _is_key_line(key[1]):
+        text = text[: key.start(1)] + "[redacted:private-key]"
     low = text.lower()
     if not _WORDS.search(low) or not _HINT.search(low):
         return text

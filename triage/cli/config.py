@@ -29,7 +29,7 @@ def show(format: str | None = typer.Option(None, "--format", help="text or json.
         rows.append(
             {
                 "name": setting.name,
-                "value": _hidden(value) if setting.secret else value,
+                "value": _hidden(value) if setting.secret or "://" in value else value,
                 "source": settings.origin[setting.name],
                 "help": setting.help,
             }

@@ -71,6 +71,7 @@ def root(
 
 def main() -> None:
     """Run, and turn every error into one line on stderr and an exit code; the only place that does."""
+    from triage.cli.output import ClosedPipe
     from triage.errors import TriageError
 
     try:
@@ -85,7 +86,7 @@ def main() -> None:
     except _BAD_USAGE as error:
         say = getattr(error, "format_message", error.__str__)
         _fail(f"{say()} (see triage --help)", 2)
-    except BrokenPipeError:
+    except (BrokenPipeError, ClosedPipe):
         # The reader closed the pipe: not an error. Point stdout elsewhere so that the interpreter's own flush is silent.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
@@ -98,5 +99,6 @@ def main() -> None:
 
 
 def _fail(message: str, code: int) -> None:
-    sys.stderr.write(f"triage: {message}\n")
+    shown = "".join(c if c.isprintable() or c == "\n" else "?" for c in message)
+    sys.stderr.write(f"triage: {shown}\n")
     sys.exit(code)

@@ -11,6 +11,11 @@ from typing import Any
 from triage import report
 from triage.errors import UsageError
 
+
+class ClosedPipe(Exception):  # noqa: N818 - no error: the reader has seen enough
+    """Nobody reads stdout any more."""
+
+
 FORMATS = ("text", "json", "markdown")
 
 
@@ -44,9 +49,12 @@ def write(text: str) -> None:
     if stream is None:
         sys.stdout.write(data.decode("utf-8"))
     else:
-        sys.stdout.flush()
-        stream.write(data)
-        stream.flush()
+        try:
+            sys.stdout.flush()
+            stream.write(data)
+            stream.flush()
+        except BrokenPipeError:
+            raise ClosedPipe from None  # not an OSError, which typer would turn into exit code 1
 
 
 def teller(quiet: bool) -> Callable[[str], None]:

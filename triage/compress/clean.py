@@ -7,7 +7,7 @@ import re
 OVERWRITTEN = " ⏎ ".encode()  # stands between the states of a line that a carriage return overwrote
 
 _ESCAPE = re.compile(
-    rb"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b\n]{0,4096}(?:\x07|\x1b\\)?|[()][0-9A-Za-z]|[@-Z\\\-_=>78])"
+    rb"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b\n]{0,4096}(?:\x07|\x1b\\)|[()][0-9A-Za-z]|[@-Z\\\-_=>78])"
 )
 _SPELLED_ESCAPE = re.compile(rb"(?:#033|\\u001b)\[[0-9;]{0,32}[mK]")  # as syslog and JSON write it
 _CONTROL = bytes(b for b in range(32) if b not in (9, 10, 13)) + b"\x7f"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from datetime import datetime, timedelta
 
 from triage.domain import JobLog, LogFile, LogLine, Signature
 from triage.evidence.collectives import Collectives, analyse
+from triage.evidence.job import job_id
 from triage.evidence.match import Finding, Matcher
 from triage.evidence.progress import Step, steps
 from triage.evidence.tracebacks import Frame, Traceback, find_tracebacks
@@ -16,7 +18,10 @@ from triage.evidence.tracebacks import Frame, Traceback, find_tracebacks
 # A finding that work went on after is handled, not fatal: this far on, by the clock or by lines.
 HANDLED_AFTER = timedelta(minutes=3)
 HANDLED_LINES = 150
+STEPS_ON = 30  # steps made after it
+FATAL_WEIGHT = 60
 AROUND = timedelta(hours=1)  # of the job's own span of time; what a node logs about it
+ZONES = timedelta(hours=14)
 CLUSTER_GAP = timedelta(hours=6)
 # Files that hold no job output: a finding there is never "handled" by progress.
 _NODE_KINDS = frozenset({"kernel", "fabric"})  # what a node says of itself, whatever job runs on it
@@ -87,14 +92,25 @@ class Facts:
         if finding.line.file in self.system_files:
             return self._outlived(finding)
         end = self.ends.get(finding.line.file)
-        if end is not None and end.signature.component == "slurm":
-            end = None  # the accounting knows the script's exit code, not what the program met
+        if end is not None and (end.signature.component == "slurm" or not self._clears(end, finding)):
+            end = None
         if end is not None and end.line.number > finding.line.number and finding.signature.outcome != "interrupted":
             return True  # an interrupt is one even if the program then ends in good order
         if finding.signature.failure_type in _TEARDOWN and self._after_clean_end(finding.line):
             return True
         later = [s for s in self.steps.get(finding.line.file, ()) if s.line.number > finding.line.number]
         return bool(later) and _well_after(finding.line, later)
+
+    def _clears(self, end: Finding, finding: Finding) -> bool:
+        """Does a marker of a good end speak for what this finding says? An echo does not undo a crash."""
+        if end.signature.weight < 10 or not _same_speaker(end.line, finding.line):
+            return False  # the accounting and trackers close after failures too
+        if finding.signature.weight < FATAL_WEIGHT and not self._ends_traceback(finding.line):
+            return True
+        return any(finding.line.number < s.line.number < end.line.number for s in self.steps.get(end.line.file, ()))
+
+    def _ends_traceback(self, line: LogLine) -> bool:
+        return any((t.end.file, t.end.number) == (line.file, line.number) for t in self.tracebacks)
 
     def _after_clean_end(self, line: LogLine) -> bool:
         """The program had said that it was done, and no work came after that."""
@@ -119,8 +135,15 @@ class Facts:
         return at is not None and any(t is not None and t - at > HANDLED_AFTER for t in last)
 
 
+def _same_speaker(a: LogLine, b: LogLine) -> bool:
+    return a.rank is None or b.rank is None or a.rank == b.rank
+
+
 def _well_after(line: LogLine, later: Sequence[Step]) -> bool:
     last = later[-1].line
+    numbers = [s.number for s in later if s.number is not None]
+    if len(set(numbers)) >= 3 and max(numbers) - min(numbers) >= STEPS_ON:
+        return True
     since = line.time or later[0].line.time  # a line without a stamp is no later than the next step
     if since and last.time and (line.time or len(later) >= 3):
         return last.time - since > HANDLED_AFTER
@@ -145,6 +168,8 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
         best.setdefault(key, finding)
     _drop_other_times(best, log)
     _add_uncaught(best, tracebacks)
+    _drop_ignored(best, log, tracebacks)
+    _drop_other_jobs(best, log)
     _drop_chain_links(best, tracebacks)
     together = analyse(line for f in log.files for line in f.lines if line.hot and "work" in line.text.lower())
     for wait in together.odd:
@@ -187,7 +212,9 @@ def _drop_other_times(best: dict[tuple[str, int], Finding], log: JobLog) -> None
         if not timed:
             continue
         near = {key for at, key in timed if span and min(span) - AROUND <= at <= max(span) + AROUND}
-        keep = near or _last_cluster(timed)
+        # Clocks may tell another zone, so a few hours off is near enough when nothing is nearer.
+        zone = {key for at, key in timed if span and min(span) - ZONES <= at <= max(span) + ZONES}
+        keep = near or zone or (set() if span else _last_cluster(timed))
         for _, key in timed:
             if key not in keep:
                 del best[key]
@@ -207,6 +234,28 @@ def _add_uncaught(best: dict[tuple[str, int], Finding], tracebacks: Sequence[Tra
         key = (t.end.file, t.end.number)
         if key not in best:
             best[key] = Finding(t.end, UNCAUGHT, {"exception": t.exception})
+
+
+def _drop_ignored(best: dict[tuple[str, int], Finding], log: JobLog, tracebacks: Sequence[Traceback]) -> None:
+    """Python says of some tracebacks itself that they are ignored, or come from its own shutdown."""
+    said = {(f.name, line.number) for f in log.files for line in f.lines if _IGNORED.search(line.text)}
+    for t in tracebacks:
+        if {(t.start.file, t.start.number - n) for n in (1, 2)} & said:
+            best.pop((t.end.file, t.end.number), None)
+
+
+def _drop_other_jobs(best: dict[tuple[str, int], Finding], log: JobLog) -> None:
+    """Scheduler files hold the lines of all jobs: those that name another one than ours go."""
+    mine = job_id(f for f in log.files if f.kind == "job")
+    scheduler = {f.name for f in log.files if f.kind in ("slurm", "sacct")}
+    for key, finding in list(best.items()):
+        named = _JOB_NAMED.search(finding.line.text) if mine and key[0] in scheduler else None
+        if named and mine not in named.groups():
+            del best[key]
+
+
+_IGNORED = re.compile(r"Exception ignored in|Error in atexit|Exception in thread .*(?:pin_memory|QueueFeeder|Monitor)")
+_JOB_NAMED = re.compile(r"\bJobI[dD][=: ](\d+)|^\s*(\d{2,12})(?:[._|\s])")
 
 
 def _drop_chain_links(best: dict[tuple[str, int], Finding], tracebacks: Sequence[Traceback]) -> None:

@@ -16,11 +16,16 @@ from triage.heads import split
 # Ended from outside after this much silence, and far longer than a step takes: the job was hung before it was ended.
 HANG_SILENCE = timedelta(minutes=45)
 HANG_STEPS = 20
+_UNREAD = re.compile(
+    r"ermission|no such file|ends? early|was read|cannot be read|truncated|damaged|corrupt|vanished", re.IGNORECASE
+)
 TAIL = 40  # lines at the end of a file in which a line of error level still counts as how it ended
 LAST_WORDS = 6  # lines at the end in which a bad word alone does
 
 _BAD_WORD = re.compile(
-    r"\b(?:error|errors|fatal|failed|failure|aborted|abort|panic|exception|cannot|unable to|killed|core dumped|traceback)\b",
+    r"\b(?:\w+error|\w+exception|error|errors|fatal|failed|failure|aborted|abort|panic|exception|cannot|unable to|killed|core dumped|traceback|panicked|"
+    r"died unexpectedly|sigterm|sigkill|sigsegv|fallen off)\b|(?:exit(?:ed with)?(?: exit)? ?code|returncode|exit status)[=: ]{1,3}-?[1-9]"
+    r"|Speicherzugriffsfehler|Get\u00f6tet|Kein Speicherplatz|\u6bb5\u9519\u8bef|\u5df2\u6740\u6b7b|\u9519\u8bef|\u81f4\u547d|\u30a8\u30e9\u30fc",
     re.IGNORECASE,
 )
 # A line that says of itself that it is an error, at its start.
@@ -94,6 +99,12 @@ def ending(facts: Facts, cascade: Sequence[Candidate]) -> Ending:
     still = _stood_still(facts)
     if still is not None:
         return still
+    unread = [
+        note for note in (*facts.log.missing, *(p for f in facts.log.files for p in f.problems)) if _UNREAD.search(note)
+    ]
+    if unread:
+        said = f"No failure in what could be read, but not all of it could: {unread[0]}."
+        return Ending("unknown", "unknown", said)
     if facts.ends:
         end = list(facts.ends.values())[-1]
         return Ending(
@@ -105,7 +116,7 @@ def ending(facts: Facts, cascade: Sequence[Candidate]) -> Ending:
     if any(facts.steps.values()):
         return Ending(
             "healthy",
-            "supported",
+            "hypothesis",
             "No failure in this log: work went on to its last line, though no end-of-run line follows.",
         )
     return Ending(

@@ -38,7 +38,7 @@ def quote(finding: Finding) -> str:
     if len(text) - start < QUOTE // 2:
         start = max(0, min(start, len(text) - QUOTE))
     short = re.sub(r"\s+", " ", excerpt(text[start:], limit=QUOTE)).strip()
-    return f"`{short}`"
+    return "`" + short.replace("`", "'") + "`"
 
 
 def root_sentence(root: Candidate, evidence: Evidence, consequences: Sequence[str]) -> str:

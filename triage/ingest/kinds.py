@@ -63,7 +63,7 @@ def is_json_lines(sample: bytes) -> bool:
 
 def is_binary(sample: bytes) -> bool:
     """Whether the content is no text: a known magic, or many control bytes; a few NULs in a log are not enough."""
-    if sample.startswith(_MAGIC) or (_PICKLE.match(sample) and b"\x00" in sample[:64]):
+    if (sample.startswith(_MAGIC) and b"\x00" in sample[:4096]) or (_PICKLE.match(sample) and b"\x00" in sample[:64]):
         return True
     if is_archive(sample):
         return True

@@ -86,6 +86,9 @@ def _expand(given: str, notes: _Notes) -> Iterator[Input]:
     if given in ("-", "/dev/stdin"):
         yield Input("-", None, 0)
         return
+    if not given.strip():
+        notes.add(repr(given), "an empty name; is a variable of your script unset?")
+        return
     path = Path(given)
     try:
         mode = path.stat().st_mode
@@ -132,7 +135,7 @@ def _walk(folder: Path, notes: _Notes) -> Iterator[Input]:
         current = pending.pop()
         try:
             identity = _identity(current)
-            entries = sorted(os.scandir(current), key=lambda e: (e.is_dir(), natural(e.name)))
+            entries = sorted(os.scandir(current), key=lambda e: (_is_dir(e), natural(e.name)))
         except OSError as error:
             notes.add(_shown(current), reason(error))
             continue

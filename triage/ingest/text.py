@@ -8,11 +8,13 @@ MAX_TEXT = 16_000
 MAX_DECODED = 262_144
 OVERWRITTEN = " ⏎ "  # stands between the states of a line that a carriage return overwrote
 _ANSI = re.compile(
-    r"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)?|[()][0-9A-Za-z]|[@-Z\\-_=>78])"
+    r"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[()][0-9A-Za-z]|[@-Z\\-_=>78])"
 )
 _ESCAPED_ANSI = re.compile(r"#033\[[0-9;]{0,32}[mK]|\\u001b\[[0-9;]{0,32}[mK]")
 # Bidirectional overrides and the like would let a log line redraw the terminal of who reads the report.
-_UNSEEN = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069\ufeff]")
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2028\u2029\u2060\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
+)
 _BAR = re.compile(
     r"%\||\d%|\d/[\d?]+ \[|[\d?] ?[A-Za-z]{1,12}/s\b|\ds/ ?[a-z]|\b(?:eta|ETA)\b|\d ?[kKMGT]?i?B of "
     r"|[━█▏▎▍▌▋▊▉]|\[[=>.#-]{5,}\]"

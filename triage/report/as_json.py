@@ -10,11 +10,25 @@ from typing import Any
 from triage.domain import Compression, Diagnosis, Evidence, Folded, Hypothesis, Run, Similar
 
 SCHEMA = "triage.diagnosis/1"
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
 
 
 def to_json(d: Diagnosis) -> dict[str, Any]:
-    """The object of the contract; only JSON types, times as ISO 8601 with zone."""
+    """The object of the contract; only JSON types, times as ISO 8601 with zone; no control or invisible characters."""
+    document: dict[str, Any] = _seen(_document(d))
+    return document
+
+
+def _seen(value: Any) -> Any:
+    """Names and notes may hold what would act on a terminal: shown as a replacement character."""
+    if isinstance(value, str):
+        return _CONTROL.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_seen(item) for item in value]
+    return {key: _seen(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def _document(d: Diagnosis) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "incident": d.incident,
