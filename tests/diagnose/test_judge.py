@@ -194,3 +194,36 @@ def test_stacks_beside_a_log_without_end_mean_a_hang(knowledge: Knowledge) -> No
     assert (d.outcome, d.failure_type, d.action) == ("hung", "hang", "kill-and-restart")
     ended = judge(job(steps(1, 20) + "\nexit code: 0", stacks), knowledge)
     assert ended.outcome == "healthy"
+
+
+TRACEBACK = 'Traceback (most recent call last):\n  File "t.py", line 3, in f\n    g()\n'
+
+
+@pytest.mark.parametrize("echo", ["wandb: Run summary:", "exit code: 0", "Training completed", "+ exit 0"])
+def test_an_echo_of_a_good_end_does_not_undo_a_crash(knowledge: Knowledge, echo: str) -> None:
+    d = judge(job(f"{steps(1, 50)}\n{TRACEBACK}KeyError: 3\n{echo}"), knowledge)
+    assert (d.outcome, d.failure_type) == ("failed", "key-error")
+
+
+def test_a_traceback_that_python_ignores_is_no_failure(knowledge: Knowledge) -> None:
+    text = f"{steps(1, 50)}\nTraining completed\nException ignored in: <function X.__del__ at 0x7f>\n{TRACEBACK}AttributeError: x"
+    assert judge(job(text), knowledge).outcome == "healthy"
+
+
+def test_another_jobs_line_in_a_scheduler_file_is_no_cause(knowledge: Knowledge) -> None:
+    mine = log_file(f"SLURM_JOB_ID=1001\n{steps(1, 50)}\nTraining completed", "job.out")
+    others = log_file("[2024-05-01T03:00:59.000] Time limit exhausted for JobId=999", "slurmctld.log", "slurm")
+    assert judge(job(mine, others), knowledge).outcome == "healthy"
+
+
+def test_what_could_not_be_read_keeps_a_log_from_being_called_healthy(knowledge: Knowledge) -> None:
+    cut = log_file(steps(1, 50), "c.gz", problems=("the gzip stream ends early after line 49",))
+    d = judge(job(cut), knowledge)
+    assert (d.outcome, d.status) == ("unknown", "unknown")
+
+
+@pytest.mark.parametrize(
+    "last", ["thread main panicked at src/main.rs:3", "Process finished with exit code 139", "段错误 (核心已转储)"]
+)
+def test_a_log_that_ends_on_trouble_in_any_words_is_not_healthy(knowledge: Knowledge, last: str) -> None:
+    assert judge(job(f"{steps(1, 50)}\n{last}"), knowledge).outcome != "healthy"

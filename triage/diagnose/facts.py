@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 
+from triage.diagnose import sieve
 from triage.domain import JobLog, LogFile, LogLine, Signature
 from triage.evidence.collectives import Collectives, analyse
-from triage.evidence.job import job_id
 from triage.evidence.match import Finding, Matcher
 from triage.evidence.progress import Step, steps
 from triage.evidence.tracebacks import Frame, Traceback, find_tracebacks
@@ -20,12 +18,9 @@ HANDLED_AFTER = timedelta(minutes=3)
 HANDLED_LINES = 150
 STEPS_ON = 30  # steps made after it
 FATAL_WEIGHT = 60
-AROUND = timedelta(hours=1)  # of the job's own span of time; what a node logs about it
-ZONES = timedelta(hours=14)
-CLUSTER_GAP = timedelta(hours=6)
+FAR_LINES = 400  # a program that crashed does not print so much more before it says that it is done
 # Files that hold no job output: a finding there is never "handled" by progress.
 _NODE_KINDS = frozenset({"kernel", "fabric"})  # what a node says of itself, whatever job runs on it
-_SYSTEM_KINDS = frozenset({"kernel", "slurm", "sacct", "kubernetes", "fabric"})
 
 UNCAUGHT = Signature(
     id="python.uncaught",
@@ -77,6 +72,7 @@ class Facts:
     tracebacks: tuple[Traceback, ...]
     steps: Mapping[str, tuple[Step, ...]]  # by file
     ends: Mapping[str, Finding]  # the last normal-end marker of each file
+    suites: Mapping[str, int]  # the line of each file in which a test suite says that all tests passed
     done: Mapping[str, int]  # the line of each file in which the program itself says that its work is complete
     collectives: Collectives  # what the watchdogs say together
     system_files: frozenset[str] = field(default_factory=frozenset)
@@ -91,6 +87,8 @@ class Facts:
         """Did work go on, or end well, after this line?"""
         if finding.line.file in self.system_files:
             return self._outlived(finding)
+        if self.suites.get(finding.line.file, 0) > finding.line.number:
+            return True  # a test suite prints the failures that it expects
         end = self.ends.get(finding.line.file)
         if end is not None and (end.signature.component == "slurm" or not self._clears(end, finding)):
             end = None
@@ -105,7 +103,8 @@ class Facts:
         """Does a marker of a good end speak for what this finding says? An echo does not undo a crash."""
         if end.signature.weight < 10 or not _same_speaker(end.line, finding.line):
             return False  # the accounting and trackers close after failures too
-        if finding.signature.weight < FATAL_WEIGHT and not self._ends_traceback(finding.line):
+        far = end.line.number - finding.line.number > FAR_LINES
+        if far or (finding.signature.weight < FATAL_WEIGHT and not self._ends_traceback(finding.line)):
             return True
         return any(finding.line.number < s.line.number < end.line.number for s in self.steps.get(end.line.file, ()))
 
@@ -156,21 +155,24 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
     best: dict[tuple[str, int], Finding] = {}
     ends: dict[str, Finding] = {}
     done: dict[str, int] = {}
+    suites: dict[str, int] = {}
     for finding in matcher.find(log.files):
         key = (finding.line.file, finding.line.number)
         if finding.signature.outcome == "healthy" and finding.signature.role == "context":
             ends[finding.line.file] = finding
+            if finding.signature.component == "pytest":
+                suites[finding.line.file] = finding.line.number
             if finding.signature.component != "slurm" and finding.signature.weight >= 20:
                 done.setdefault(finding.line.file, finding.line.number)
             continue
         if finding.signature.role == "cascade" and finding.signature.failure_type == "unknown":
             ends.pop(finding.line.file, None)  # the program's last words, but its launcher says that it failed
         best.setdefault(key, finding)
-    _drop_other_times(best, log)
+    sieve.drop_other_times(best, log)
     _add_uncaught(best, tracebacks)
-    _drop_ignored(best, log, tracebacks)
-    _drop_other_jobs(best, log)
-    _drop_chain_links(best, tracebacks)
+    sieve.drop_ignored(best, log, tracebacks)
+    sieve.drop_other_jobs(best, log)
+    sieve.drop_chain_links(best, tracebacks)
     together = analyse(line for f in log.files for line in f.lines if line.hot and "work" in line.text.lower())
     for wait in together.odd:
         best[(wait.line.file, wait.line.number)] = Finding(wait.line, MISMATCH, {"rank": str(wait.rank)})
@@ -181,9 +183,10 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
         tracebacks=tuple(tracebacks),
         steps={file.name: tuple(steps(file)) for file in log.files},
         ends=ends,
+        suites=suites,
         done=done,
         collectives=together,
-        system_files=frozenset(f.name for f in log.files if f.kind in _SYSTEM_KINDS),
+        system_files=frozenset(f.name for f in log.files if f.kind in sieve.SYSTEM_KINDS),
         node_files=frozenset(f.name for f in log.files if f.kind in _NODE_KINDS),
         nodes_of_ranks=_nodes_of_ranks(log, best.values()),
     )
@@ -203,74 +206,11 @@ def _nodes_of_ranks(log: JobLog, findings: Iterable[Finding]) -> dict[int, str]:
     return found
 
 
-def _drop_other_times(best: dict[tuple[str, int], Finding], log: JobLog) -> None:
-    """A node's own log goes back days: of its findings only those around the job stay, or else the last cluster."""
-    system = {f.name for f in log.files if f.kind in _SYSTEM_KINDS}
-    span = [line.time for f in log.files if f.name not in system for line in f.lines if line.time]
-    for name in system:
-        timed = sorted((f.line.time, key) for key, f in best.items() if key[0] == name and f.line.time)
-        if not timed:
-            continue
-        near = {key for at, key in timed if span and min(span) - AROUND <= at <= max(span) + AROUND}
-        # Clocks may tell another zone, so a few hours off is near enough when nothing is nearer.
-        zone = {key for at, key in timed if span and min(span) - ZONES <= at <= max(span) + ZONES}
-        keep = near or zone or (set() if span else _last_cluster(timed))
-        for _, key in timed:
-            if key not in keep:
-                del best[key]
-
-
-def _last_cluster(timed: Sequence[tuple[datetime, tuple[str, int]]]) -> set[tuple[str, int]]:
-    keep = {timed[-1][1]}
-    for (earlier, key), (later, _) in zip(reversed(timed[:-1]), reversed(timed), strict=False):
-        if later - earlier > CLUSTER_GAP:
-            break
-        keep.add(key)
-    return keep
-
-
 def _add_uncaught(best: dict[tuple[str, int], Finding], tracebacks: Sequence[Traceback]) -> None:
     for t in tracebacks:
         key = (t.end.file, t.end.number)
         if key not in best:
             best[key] = Finding(t.end, UNCAUGHT, {"exception": t.exception})
-
-
-def _drop_ignored(best: dict[tuple[str, int], Finding], log: JobLog, tracebacks: Sequence[Traceback]) -> None:
-    """Python says of some tracebacks itself that they are ignored, or come from its own shutdown."""
-    said = {(f.name, line.number) for f in log.files for line in f.lines if _IGNORED.search(line.text)}
-    for t in tracebacks:
-        if {(t.start.file, t.start.number - n) for n in (1, 2)} & said:
-            best.pop((t.end.file, t.end.number), None)
-
-
-def _drop_other_jobs(best: dict[tuple[str, int], Finding], log: JobLog) -> None:
-    """Scheduler files hold the lines of all jobs: those that name another one than ours go."""
-    mine = job_id(f for f in log.files if f.kind == "job")
-    scheduler = {f.name for f in log.files if f.kind in ("slurm", "sacct")}
-    for key, finding in list(best.items()):
-        named = _JOB_NAMED.search(finding.line.text) if mine and key[0] in scheduler else None
-        if named and mine not in named.groups():
-            del best[key]
-
-
-_IGNORED = re.compile(r"Exception ignored in|Error in atexit|Exception in thread .*(?:pin_memory|QueueFeeder|Monitor)")
-_JOB_NAMED = re.compile(r"\bJobI[dD][=: ](\d+)|^\s*(\d{2,12})(?:[._|\s])")
-
-
-def _drop_chain_links(best: dict[tuple[str, int], Finding], tracebacks: Sequence[Traceback]) -> None:
-    """Of a chain of exceptions only the most telling one stays: the highest weight, the first among equals."""
-    chains: dict[tuple[str, int], list[Traceback]] = defaultdict(list)
-    for t in tracebacks:
-        chains[(t.first.end.file, t.first.end.number)].append(t)
-    for chain in chains.values():
-        found = [(key, best[key]) for t in chain if (key := (t.end.file, t.end.number)) in best]
-        if len(found) < 2:
-            continue
-        keep = max(found, key=lambda item: item[1].signature.weight)[0]
-        for key, finding in found:
-            if key != keep and finding.signature.weight < 60:
-                del best[key]
 
 
 def own_frame(facts: Facts, finding: Finding) -> Frame | None:

@@ -34,7 +34,7 @@ _SAYS_ERROR = re.compile(
     re.IGNORECASE,
 )
 _HARMLESS = re.compile(
-    r"\b(?:0 (?:errors?|failures?|failed)|errors?\s*[:=]?\s*0\b|no (?:[\w-]+ ){0,3}(?:errors?|exceptions?|failures?|failed|killed)|zero \w+|without errors?|error[_ ]?rate|ignor\w+|warning|retry|retrying|"
+    r"exception ignored|\b(?:0 (?:errors?|failures?|failed)|errors?\s*[:=]?\s*0\b|no (?:[\w-]+ ){0,3}(?:errors?|exceptions?|failures?|failed|killed)|zero \w+|without errors?|error[_ ]?rate|ignor\w+|warning|retry|retrying|"
     r"errors?\s*[:=]?\s*\d*\.\d+|mean|rel(?:ative)? error|abs(?:olute)? error|squared error|l[12] error|error bars?|failed\s*[:=]\s*0)\b",
     re.IGNORECASE,
 )
@@ -167,6 +167,7 @@ def _bad_end(facts: Facts) -> Finding | None:
     """The first error-looking line in the tail of a file after which no work went on."""
     found: Finding | None = None
     known = {(f.line.file, f.line.number) for f in facts.findings}
+    known |= {(x.file, x.number) for t in facts.tracebacks for x in (t.start, t.end)}
     for file in facts.log.files:
         if file.kind in ("binary", "flight-recorder", "stacks") or file.name in facts.system_files:
             continue

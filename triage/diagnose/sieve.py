@@ -1,0 +1,80 @@
+"""Findings that are not of this job, this time or any weight: taken out before the judge sees them."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from triage.domain import JobLog
+from triage.evidence.job import job_id
+from triage.evidence.match import Finding
+from triage.evidence.tracebacks import Traceback
+
+# Files that hold no job output.
+SYSTEM_KINDS = frozenset({"kernel", "slurm", "sacct", "kubernetes", "fabric"})
+AROUND = timedelta(hours=1)  # of the job's own span of time; what a node logs about it
+ZONES = timedelta(hours=14)
+CLUSTER_GAP = timedelta(hours=6)
+_IGNORED = re.compile(r"Exception ignored in|Error in atexit|Exception in thread .*(?:pin_memory|QueueFeeder|Monitor)")
+_JOB_NAMED = re.compile(r"\bJobI[dD][=: ](\d+)|^\s*(\d{2,12})(?:[._|\s])")
+
+
+def drop_other_times(best: dict[tuple[str, int], Finding], log: JobLog) -> None:
+    """A node's own log goes back days: of its findings only those around the job stay, or else the last cluster."""
+    system = {f.name for f in log.files if f.kind in SYSTEM_KINDS}
+    span = [line.time for f in log.files if f.name not in system for line in f.lines if line.time]
+    for name in system:
+        timed = sorted((f.line.time, key) for key, f in best.items() if key[0] == name and f.line.time)
+        if not timed:
+            continue
+        near = {key for at, key in timed if span and min(span) - AROUND <= at <= max(span) + AROUND}
+        # Clocks may tell another zone, so a few hours off is near enough when nothing is nearer.
+        zone = {key for at, key in timed if span and min(span) - ZONES <= at <= max(span) + ZONES}
+        keep = near or zone or (set() if span else _last_cluster(timed))
+        for _, key in timed:
+            if key not in keep:
+                del best[key]
+
+
+def _last_cluster(timed: Sequence[tuple[datetime, tuple[str, int]]]) -> set[tuple[str, int]]:
+    keep = {timed[-1][1]}
+    for (earlier, key), (later, _) in zip(reversed(timed[:-1]), reversed(timed), strict=False):
+        if later - earlier > CLUSTER_GAP:
+            break
+        keep.add(key)
+    return keep
+
+
+def drop_ignored(best: dict[tuple[str, int], Finding], log: JobLog, tracebacks: Sequence[Traceback]) -> None:
+    """Python says of some tracebacks itself that they are ignored, or come from its own shutdown."""
+    said = {(f.name, line.number) for f in log.files for line in f.lines if _IGNORED.search(line.text)}
+    for t in tracebacks:
+        if {(t.start.file, t.start.number - n) for n in (1, 2)} & said:
+            best.pop((t.end.file, t.end.number), None)
+
+
+def drop_other_jobs(best: dict[tuple[str, int], Finding], log: JobLog) -> None:
+    """Scheduler files hold the lines of all jobs: those that name another one than ours go."""
+    mine = job_id(f for f in log.files if f.kind == "job")
+    scheduler = {f.name for f in log.files if f.kind in ("slurm", "sacct")}
+    for key, finding in list(best.items()):
+        named = _JOB_NAMED.search(finding.line.text) if mine and key[0] in scheduler else None
+        if named and mine not in named.groups():
+            del best[key]
+
+
+def drop_chain_links(best: dict[tuple[str, int], Finding], tracebacks: Sequence[Traceback]) -> None:
+    """Of a chain of exceptions only the most telling one stays: the highest weight, the first among equals."""
+    chains: dict[tuple[str, int], list[Traceback]] = defaultdict(list)
+    for t in tracebacks:
+        chains[(t.first.end.file, t.first.end.number)].append(t)
+    for chain in chains.values():
+        found = [(key, best[key]) for t in chain if (key := (t.end.file, t.end.number)) in best]
+        if len(found) < 2:
+            continue
+        keep = max(found, key=lambda item: item[1].signature.weight)[0]
+        for key, finding in found:
+            if key != keep and finding.signature.weight < 60:
+                del best[key]
