@@ -85,7 +85,11 @@ def main() -> None:
         _fail("interrupted", 130)
     except _BAD_USAGE as error:
         say = getattr(error, "format_message", error.__str__)
-        _fail(f"{say()} (see triage --help)", 2)
+        text = say()
+        if text.startswith("Usage:"):  # called without a command: the help is the answer
+            sys.stderr.write(text + "\n")
+            sys.exit(2)
+        _fail(f"{text} (see triage --help)", 2)
     except (BrokenPipeError, ClosedPipe):
         # The reader closed the pipe: not an error. Point stdout elsewhere so that the interpreter's own flush is silent.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
