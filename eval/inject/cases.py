@@ -17,7 +17,8 @@ SECRET_NAMES = re.compile(r"(?i)inject|fault|hang|oom|nan|crash|kill|corrupt|hea
 
 def lines_of(path: Path) -> list[str]:
     """Split on newline only, as the labels count lines."""
-    text = path.read_text("utf-8", "replace")
+    # Not read_text: it takes the carriage returns of a progress bar for ends of lines.
+    text = path.read_bytes().decode("utf-8", "replace")
     return text[:-1].split("\n") if text.endswith("\n") else text.split("\n")
 
 
