@@ -19,7 +19,6 @@ HANDLED_LINES = 150
 STEPS_ON = 30  # steps made after it
 FATAL_WEIGHT = 60
 FAR_LINES = 400  # a program that crashed does not print so much more before it says that it is done
-# Files that hold no job output: a finding there is never "handled" by progress.
 _NODE_KINDS = frozenset({"kernel", "fabric"})  # what a node says of itself, whatever job runs on it
 
 UNCAUGHT = Signature(
@@ -79,10 +78,6 @@ class Facts:
     node_files: frozenset[str] = field(default_factory=frozenset)
     nodes_of_ranks: Mapping[int, str] = field(default_factory=dict)
 
-    def last_step(self, file: str) -> Step | None:
-        found = self.steps.get(file, ())
-        return found[-1] if found else None
-
     def handled(self, finding: Finding) -> bool:
         """Did work go on, or end well, after this line?"""
         if finding.line.file in self.system_files:
@@ -140,14 +135,13 @@ def _same_speaker(a: LogLine, b: LogLine) -> bool:
 
 def _well_after(line: LogLine, later: Sequence[Step]) -> bool:
     last = later[-1].line
-    numbers = [s.number for s in later if s.number is not None]
-    if len(set(numbers)) >= 3 and max(numbers) - min(numbers) >= STEPS_ON:
+    numbers = {s.number for s in later if s.number is not None}
+    if len(numbers) >= 3 and max(numbers) - min(numbers) >= STEPS_ON:
         return True
     since = line.time or later[0].line.time  # a line without a stamp is no later than the next step
     if since and last.time and (line.time or len(later) >= 3):
         return last.time - since > HANDLED_AFTER
-    advanced = {s.number for s in later if s.number is not None}
-    return last.number - line.number > HANDLED_LINES and (len(advanced) >= 3 or len(later) >= 3)
+    return last.number - line.number > HANDLED_LINES and len(later) >= 3
 
 
 def gather(log: JobLog, matcher: Matcher) -> Facts:
