@@ -1,0 +1,133 @@
+"""What a diagnosis is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from triage.domain.labels import Outcome, Risk, Role, Stage, Status
+from triage.domain.lines import LogLine, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One cited line. text is the line itself, at most 500 characters, around what matched."""
+
+    id: str
+    file: str
+    line: int
+    text: str
+    role: Role
+    failure_type: str
+    title: str = ""  # what the line means, in words
+    signature: str = ""
+    rank: int | None = None
+    node: str | None = None
+    gpu: str | None = None
+    time: datetime | None = None
+    repeats: int = 1
+    ranks: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    failure_type: str
+    root_cause_class: str
+    root_cause: str
+    status: Status
+    supporting: tuple[str, ...] = ()  # evidence ids; `for` in the JSON
+    against: tuple[str, ...] = ()
+    check: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Suspects:
+    nodes: tuple[str, ...] = ()
+    ranks: tuple[int, ...] = ()
+    gpus: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    step: str
+    why: str
+    risk: Risk
+    command: str = ""
+    evidence: tuple[str, ...] = ()
+    incidents: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Similar:
+    """A past incident like this one; score in 0..1 orders them and is no probability."""
+
+    incident: str
+    title: str
+    score: float
+    why: str
+    outcome: str = "none"
+    remediation: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    stage: Stage = "unknown"
+    last_step: int | None = None
+    last_checkpoint: str | None = None
+    lost_time: str | None = None
+    last_step_line: tuple[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Compression:
+    bytes_in: int = 0
+    lines_in: int = 0
+    lines_kept: int = 0
+    bytes_kept: int = 0
+    tokens_kept: int = 0
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    folded: int = 0
+    cut: int = 0  # lines left out by the token budget
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """The compressed log: the lines to show, in order of file and number, and an account of all others.
+
+    Of every file's last run: lines shown + account.folded + account.cut + the sum of account.dropped = its lines.
+    """
+
+    lines: tuple[LogLine, ...]
+    account: Compression
+    cut: tuple[str, ...] = ()  # what the token budget and the scan left out, in words
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """The result; its JSON form is `triage.diagnosis/1`."""
+
+    outcome: Outcome
+    failure_type: str
+    category: str
+    root_cause_class: str
+    status: Status
+    root_cause: str
+    action: str
+    evidence: tuple[Evidence, ...] = ()
+    chain: tuple[str, ...] = ()
+    hypotheses: tuple[Hypothesis, ...] = ()
+    suspects: Suspects = Suspects()
+    remediation: tuple[Remedy, ...] = ()
+    similar: tuple[Similar, ...] = ()
+    runs: tuple[Run, ...] = ()
+    progress: Progress = Progress()
+    compression: Compression = Compression()
+    produced_by: str = "rules"
+    missing: tuple[str, ...] = ()
+    timing: Mapping[str, float] = field(default_factory=dict)  # seconds per stage
+    usage: Mapping[str, int] = field(default_factory=dict)  # llm calls, tokens_in, tokens_out
+    files: tuple[str, ...] = ()
+    incident: int | None = None
+    fingerprint: str = ""  # of the failure, ranks, nodes and numbers removed
+    job: str = ""  # the scheduler's id of the job, where a line or a file name says it
