@@ -1,7 +1,7 @@
 import pytest
 
 from triage.compress.view import fold, rank_ranges
-from triage.compress.wording import gist
+from triage.compress.wording import gist, wording
 from triage.domain import Folded, JobLog, LogFile, LogLine
 from triage.heads import split
 
@@ -195,3 +195,57 @@ def test_gist_is_what_remains_without_names_and_numbers():
 )
 def test_labels_and_stamps_are_split_off(text, labels, body):
     assert split(text) == (labels, body)
+
+
+def test_a_wording_is_shown_a_few_times_and_then_counted():
+    lines = [
+        text
+        for n in range(40)
+        for text in (f"answer to 'question {chr(97 + n % 26)}'", *[f"{chr(97 + n)}{m} word" for m in "pqrs"])
+    ]
+    folded = fold(JobLog((file(*lines, "one", "two"),)), PLENTY)
+    answers = [line for line in folded.lines if line.text.startswith("answer")]
+    assert [line.repeats for line in answers] == [1, 1, 38]
+    assert texts(folded)[-2:] == ["one", "two"]
+
+
+def test_the_ends_of_each_file_are_shown_though_their_wording_was_often_seen():
+    files = [file("start", *["step at '/a/x' done"] * 3, f"last step of '{name}'", name=name) for name in "pqrst"]
+    folded = fold(JobLog(tuple(files)), PLENTY)
+    assert [line.file for line in folded.lines if line.text.startswith("last step")] == list("pqrst")
+
+
+def test_errors_of_one_wording_fold_only_when_there_is_no_room_and_then_the_first_few_stay():
+    flood = [f"PermissionError: [Errno 13] Permission denied: '/data/{chr(97 + n % 26)}/{n}.mid'" for n in range(60)]
+    job = JobLog((file("start", *flood, "end"),))
+    assert len(fold(job, PLENTY).lines) == 62
+    pressed = fold(job, 300)
+    assert [line.repeats for line in pressed.lines if "Errno" in line.text] == [1, 1, 58]
+    assert pressed.account.cut == 0
+
+
+def test_what_ended_earlier_runs_is_shown_and_accounted_for():
+    found = LogFile(
+        "job.log", "job", file("again", "ok").lines, 1, 300, first_line=299, last_line=300,
+        earlier=(LogLine("job.log", 120, "ValueError: no"), LogLine("job.log", 290, "ValueError: no")),
+    )  # fmt: skip
+    folded = fold(JobLog((found,)), PLENTY)
+    assert shown(folded)[0] == (120, "ValueError: no", 2, "")
+    assert folded.account.folded == 1
+    assert folded.account.cut == 0
+    assert folded.cut == ("job.log: lines 1-298 belong to earlier runs, of which only what ended them is shown",)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("cannot read '/a/b.mid' at 3", "cannot read '/x/y/z' at 17", True),
+        ("mask: {1, 2, 3}", "mask: {4, 5, 6, 7}", True),
+        ("commit 3fa9c1d2 pushed", "commit 0011aabb pushed", True),
+        ("loss 2.5", "lost 2.5", False),
+        ("node-a failed", "node-b failed", False),
+        ("it's so: 'a'", "it's so: 'b'", True),
+    ],
+)
+def test_wording(one, other, same):
+    assert (wording(one) == wording(other)) is same

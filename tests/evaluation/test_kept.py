@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from triage.evaluation.cases import Decisive
-from triage.evaluation.kept import alike
+from triage.evaluation.kept import alike, kept
 
 
 def test_lines_that_differ_in_rank_and_stamp_only_say_the_same(tmp_path: Path) -> None:
@@ -19,3 +19,14 @@ def test_lines_that_differ_in_rank_and_stamp_only_say_the_same(tmp_path: Path) -
     ranges = [Decisive("job.log", n, n) for n in (1, 2, 3, 4, 5, 6)] + [Decisive("other.log", 1, 1), Decisive("", 1, 1)]
     assert alike(ranges, files) == [0, 0, 1, 2, 3, 0, 0, 4]  # empty lines and an unnamed file say nothing of their own
     assert alike((), files) == []
+
+
+def test_a_decisive_line_is_kept_by_its_number_or_in_the_line_that_stands_for_it(tmp_path: Path) -> None:
+    log = tmp_path / "job.log"
+    log.write_text("OSError: '/a/b' at 3\nOSError: '/c/d' at 9\nKeyError: x\n")
+    files = {"job.log": log}
+    shown = [("job.log", 1, "OSError: '/a/b' at 3", 2)]
+    assert kept(Decisive("job.log", 1, 1), shown, files)
+    assert kept(Decisive("job.log", 2, 2), shown, files)
+    assert not kept(Decisive("job.log", 3, 3), shown, files)
+    assert not kept(Decisive("", 2, 2), [("job.log", 1, "OSError: '/a/b' at 3", 1)], files)

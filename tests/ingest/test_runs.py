@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from triage.domain import LogLine
-from triage.ingest.runs import ended_how
+from triage.ingest.runs import ended_how, telling
 
 
 def lines(*texts: str) -> list[LogLine]:
@@ -43,3 +43,11 @@ def test_how_a_run_ended(texts: list[str], outcome: str, number: int | None) -> 
     found, text, line = ended_how(lines(*texts))
     assert (found, line) == (outcome, number)
     assert text == (texts[number - 1] if number else "")
+
+
+def test_of_an_earlier_run_the_lines_that_say_how_it_ended_are_kept():
+    found = lines(
+        "hello", "step 1", "ValueError: no", "step 2", "Run completed", "*** JOB 9 ON n1 CANCELLED AT 2025 ***", "bye"
+    )
+    assert [line.number for line in telling(found, 5)] == [3, 5, 6]
+    assert len(telling(lines(*["ValueError: no"] * 500), None)) == 200

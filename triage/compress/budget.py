@@ -26,6 +26,11 @@ def tokens(line: LogLine) -> int:
     return max(1, round(size / CHARS_PER_TOKEN))
 
 
+def cost(files: Iterable[Iterable[Entry]]) -> int:
+    """About what all of it costs, in tokens."""
+    return sum(tokens(entry.folded()) for entries in files for entry in entries)
+
+
 def choose(files: Sequence[Sequence[Entry]], budget: int) -> list[list[Entry]]:
     """Of each file the entries that fit the budget.
 

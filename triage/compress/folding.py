@@ -1,24 +1,30 @@
 """Folding: lines that say the same become one with a count and ranks. Pure.
 
-Routine speech folds by template. A line that warns or reports an error folds only with lines identical after the label
-and the time stamp, for a host, device, path or number may be the very thing that matters. A traceback folds as a whole.
+Routine speech folds by template, and a wording that was shown a few times is only counted from then on. A line that warns
+or reports an error folds only with lines identical after the label and the time stamp, for a host, device, path or number
+may be the very thing that matters: only when there is no room for all of them do lines of one wording fold, beyond the
+first few. A traceback folds as a whole.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from triage import heads
 from triage.compress import guard
+from triage.compress.wording import wording
 from triage.domain import LogFile, LogLine
 
 Weight = Literal["error", "warning", "other"]
 
 _WINDOW = 12  # shown lines that a routine line looks back over for one of its template
+_ALIKE = 3  # lines of one wording that are shown
+_END = 2  # lines at the end of a file that are always shown
 _TRACEBACK = "Traceback (most recent call last)"
 _CHAIN = re.compile(r"The above exception was|During handling of the above")
 _MAX_BLOCK = 400
@@ -51,7 +57,7 @@ class Entry:
 def entries(file: LogFile, protect: Collection[int]) -> list[Entry]:
     """The lines of a file that no rule takes, and protected ones."""
     found = []
-    for line in file.lines:
+    for line in (*file.earlier, *file.lines):
         protected = line.number in protect
         if line.rule is not None and not protected:
             continue
@@ -82,6 +88,7 @@ class Folder:
     def __init__(self) -> None:
         self._serious: dict[str, Entry] = {}
         self._blocks: dict[tuple[str, ...], list[Entry]] = {}
+        self._alike: defaultdict[str, list[Entry]] = defaultdict(list)
 
     def fold(self, found: Sequence[Entry]) -> list[Entry]:
         """The entries that remain, in order; each stands for those folded into it."""
@@ -94,6 +101,8 @@ class Folder:
                 shown.append(entry)
                 continue
             target = self._target(entry, shown)
+            if target is None and entry.weight == "other" and at < len(found) - _END:
+                target = self._counted(entry)
             if target is not None and not entry.protected:
                 target.absorb(entry)
                 continue
@@ -101,6 +110,14 @@ class Folder:
             if entry.weight != "other":
                 self._serious.setdefault(entry.body.rstrip(), entry)
         return shown
+
+    def _counted(self, entry: Entry) -> Entry | None:
+        """The last line shown of this wording, if enough are."""
+        alike = self._alike[wording(entry.body)]
+        if len(alike) >= _ALIKE:
+            return alike[-1]
+        alike.append(entry)
+        return None
 
     def _target(self, entry: Entry, shown: Sequence[Entry]) -> Entry | None:
         if entry.weight != "other":
@@ -129,6 +146,24 @@ class Folder:
                 kept.absorb(entry)
             gone.update(places)
         return gone
+
+
+def press(files: Sequence[Sequence[Entry]]) -> list[list[Entry]]:
+    """Of errors and warnings that differ only in what is quoted, paths and numbers, the first few; these stand for the rest."""
+    alike: defaultdict[str, list[Entry]] = defaultdict(list)
+    left: list[list[Entry]] = []
+    for found in files:
+        kept = []
+        for entry in found:
+            if entry.weight != "other" and not entry.frame and not entry.protected:
+                same = alike[wording(entry.body)]
+                if len(same) >= _ALIKE:
+                    same[-1].absorb(entry)
+                    continue
+                same.append(entry)
+            kept.append(entry)
+        left.append(kept)
+    return left
 
 
 def _mark_tracebacks(found: Iterable[Entry]) -> None:

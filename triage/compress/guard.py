@@ -34,7 +34,7 @@ WARNING = (r"(?i:\bwarn(?:ings?)?\b)", r"[a-z]Warning\b", r"(?:^|[\s\[:])W\d{4} 
 # Speaks of trouble in a sentence: a rule takes it only when it says that it drops warnings.
 MENTION = (
     r"(?i:\b(?:errors?|exceptions?|fail(?:s|ed|ing|ures?)?|abort(?:s|ed|ing)?|crash(?:es|ed)?|killed|faults?)\b)",
-    r"(?i:\b(?:refused|permission denied|access denied|timed out|unrecoverable|corrupt(?:ed|ion)?)\b)",
+    r"(?i:\b(?:refused|permission denied|access denied|not permitted|timed out|unrecoverable|corrupt(?:ed|ion)?)\b)",
     r"(?i:\b(?:panic|fatal|critical|unable to|cannot)\b)",
     r"(?i:[:=]\s*[+-]?(?:nan|inf)\b)|(?i:\bnan iterations[ :=]+[1-9])",
 )

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from triage.compress import budget
-from triage.compress.folding import Entry, Folder, Weight, entries
+from triage.compress.folding import Entry, Folder, Weight, entries, press
 from triage.domain import Compression, Folded, JobLog, LogFile, LogLine
 from triage.text import rank_ranges
 
@@ -21,6 +21,8 @@ def fold(job: JobLog, budget_tokens: int, protect: Collection[tuple[str, int]] =
         wanted.setdefault(name, set()).add(number)
     folder = Folder()
     folded = [folder.fold(entries(file, wanted.get(file.name, ()))) for file in job.files]
+    if budget.cost(folded) > budget_tokens:
+        folded = press(folded)
     chosen = budget.choose(folded, budget_tokens)
     shown = [[_short(entry) for entry in found] for found in chosen]
     lines = tuple(line for found in shown for line in found)
@@ -45,7 +47,7 @@ def _account(files: Sequence[LogFile], lines: Sequence[LogLine]) -> Compression:
         if line.rule is not None:
             dropped[line.rule] -= line.repeats
     folded = sum(line.repeats - 1 for line in lines)
-    of_runs = sum(file.last_line - file.first_line + 1 for file in files)
+    of_runs = sum(file.last_line - file.first_line + 1 + len(file.earlier) for file in files)
     return Compression(
         bytes_in=sum(file.bytes_in for file in files),
         lines_in=sum(file.lines_in for file in files),
@@ -63,7 +65,10 @@ def _notes(
 ) -> tuple[str, ...]:
     """What was left out besides routine lines."""
     notes = [
-        f"{file.name}: lines 1-{file.first_line - 1} belong to earlier runs" for file in files if file.first_line > 1
+        f"{file.name}: lines 1-{file.first_line - 1} belong to earlier runs"
+        + (", of which only what ended them is shown" if file.earlier else "")
+        for file in files
+        if file.first_line > 1
     ]
     before = Counter(entry.weight for found in folded for entry in found)
     after = Counter(entry.weight for found in chosen for entry in found)

@@ -95,7 +95,7 @@ class Compression:
 class Folded:
     """The compressed log: the lines to show, in order of file and number, and an account of all others.
 
-    Of every file's last run: lines shown + account.folded + account.cut + the sum of account.dropped = its lines.
+    Of the last run of every file and the lines shown of earlier ones: lines shown + account.folded + account.cut + the sum of account.dropped = its lines.
     """
 
     lines: tuple[LogLine, ...]

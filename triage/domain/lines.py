@@ -96,7 +96,10 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """One file of a job: the kept lines of its last run, in order of line number."""
+    """One file of a job: the kept lines of its last run, in order of line number.
+
+    earlier: of the runs before it, the lines that tell how each ended.
+    """
 
     name: str
     kind: FileKind
@@ -110,6 +113,7 @@ class LogFile:
     runs: tuple[Run, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)  # rule id -> lines, last run only
     problems: tuple[str, ...] = ()
+    earlier: tuple[LogLine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from triage import heads
+from triage.compress import clean
+from triage.compress.wording import wording
 from triage.evaluation import lines
 from triage.evaluation.cases import Decisive
 
@@ -15,15 +18,23 @@ Shown = Sequence[tuple[str, int, str, int]]  # file, number, text, how many line
 
 
 def kept(decisive: Decisive, shown: Shown, files: Mapping[str, Path]) -> bool:
-    """True if a line of the range is in the compressed log, by its number or as one of the lines folded into another."""
+    """True if a line of the range is in the compressed log, by its number or as one of the lines folded into another.
+
+    Lines fold that differ in numbers and stamps, or, where room is short, in what is quoted and in paths.
+    """
     if any(decisive.file in ("", file) and decisive.first <= n <= decisive.last for file, n, _, _ in shown):
         return True
-    folded = {template(text) for _, _, text, repeats in shown if repeats > 1}
+    folded = {said for _, _, text, repeats in shown if repeats > 1 for said in _said(text)}
     if not folded:
         return False
     wanted = range(decisive.first, decisive.last + 1)
     names = [decisive.file] if decisive.file else list(files)
-    return any(template(line) in folded for name in names for line in lines.pick(files[name], wanted).values())
+    there = (line for name in names for line in lines.pick(files[name], wanted).values())
+    return any(not folded.isdisjoint(_said(line)) for line in there)
+
+
+def _said(text: str) -> tuple[str, str]:
+    return template(text), wording(heads.split(clean.text(text.encode()))[1])
 
 
 def alike(decisive: Sequence[Decisive], files: Mapping[str, Path]) -> list[int]:

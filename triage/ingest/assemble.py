@@ -11,7 +11,7 @@ from datetime import datetime
 from triage.domain import FileKind, LogFile, LogLine, RawLine, Run, ScannedFile, ScannedRun, Template
 from triage.ingest import names
 from triage.ingest.lines import LineParser
-from triage.ingest.runs import ended_how
+from triage.ingest.runs import ended_how, telling
 from triage.regex import skeleton
 
 _FEW = 4  # a run of fewer lines than this, none of them telling, is the tail of the one before
@@ -34,6 +34,7 @@ def assemble(
         for run in runs
     ]
     last, lines = (runs[-1], parsed[-1]) if runs else (None, ())
+    ends = [_run(scanned.name, run, found) for run, found in zip(runs, parsed, strict=True)]
     return LogFile(
         name=scanned.name,
         kind=kind,
@@ -44,11 +45,12 @@ def assemble(
         last_line=last.last_line if last else scanned.lines_in,
         rank=place.rank,
         node=place.node,
-        runs=tuple(_run(scanned.name, run, found) for run, found in zip(runs, parsed, strict=True))
-        if len(runs) > 1
-        else (),
+        runs=tuple(ends) if len(runs) > 1 else (),
         dropped=_dropped(last.templates) if last else {},
         problems=(*scanned.problems, *problems),
+        earlier=tuple(
+            line for end, found in zip(ends[:-1], parsed[:-1], strict=True) for line in telling(found, end.ended_line)
+        ),
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from triage.domain import LogLine, Outcome
 
 _LOOK_BACK = 60
+_TELLING = 200  # lines of an earlier run
 # Ended from outside: decides wherever it stands, as the shutdown that follows it prints errors of every kind.
 _INTERRUPTED = re.compile(
     r"\*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT |DUE TO (?:TIME LIMIT|PREEMPTION)|[Tt]erminated due to preemption"
@@ -42,3 +43,14 @@ def ended_how(lines: Sequence[LogLine]) -> tuple[Outcome, str, int | None]:
         if _HEALTHY.search(line.text) and not _DENIED.search(line.text):
             return "healthy", line.text, line.number
     return "unknown", "", None
+
+
+def telling(lines: Sequence[LogLine], ended: int | None) -> tuple[LogLine, ...]:
+    """What to show of a run that is not the last: lines that a signature may know or that end an exception, the last ones."""
+    found = [
+        line
+        for line in lines
+        if line.number == ended
+        or (line.rule is None and (line.hot or _FAILED.search(line.text) or _INTERRUPTED.search(line.text)))
+    ]
+    return tuple(found[-_TELLING:])
