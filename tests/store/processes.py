@@ -32,6 +32,19 @@ def main(what: str, url: str, count: str = "1") -> None:
                 incident = store.record(ECC, as_json(ECC), JobRef(external_id="4711", scheduler="slurm"))
                 sys.stdout.write(f"{incident}\n")
                 sys.stdout.flush()
+    elif what == "count":
+        from triage.store.rules import RuleStore
+
+        with RuleStore.open(url) as rules:
+            for _ in range(int(count)):
+                rules.count({"learned.2": 3, "learned.1": 2})
+    elif what == "learn":
+        from tests.store.samples import JOB, steps
+        from triage.store.rules import RuleStore
+
+        with RuleStore.open(url) as rules:
+            for number in range(int(count)):
+                rules.add(JOB, [steps(number), steps(number + 1)], "log agent")
     elif what == "open":
         with IncidentStore.open(url) as store:
             sys.stdout.write(f"{len(store.list())}\n")

@@ -6,7 +6,19 @@ import dataclasses
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from triage.domain import Diagnosis, Evidence, Hypothesis, Remedy, Similar, Suspects
+from triage.domain import (
+    Diagnosis,
+    Evidence,
+    FilterRule,
+    Hypothesis,
+    JobPrint,
+    LearnedRule,
+    PromptUsed,
+    Remedy,
+    RuleOrigin,
+    Similar,
+    Suspects,
+)
 
 IST = timezone(timedelta(hours=5, minutes=30))
 
@@ -99,3 +111,26 @@ def as_json(diagnosis: Diagnosis) -> dict[str, Any]:
     for evidence in result["evidence"]:
         evidence["time"] = evidence["time"] and evidence["time"].isoformat()
     return {key: list(value) if isinstance(value, tuple) else value for key, value in result.items()}
+
+
+JOB = JobPrint("8d1f0a", ("framework:megatron", "script:pretrain_gpt.py"))
+OTHER_JOB = JobPrint("77aa10", ("script:finetune.py",))
+
+
+def learned(pattern: str, state: Any = "active", reason: str = "", **fields: Any) -> LearnedRule:
+    """A rule as the log agent hands it over."""
+    origin = RuleOrigin(
+        by="model",
+        model="openai:small",
+        prompts=(PromptUsed("write-rules", "1", "ab" * 32),),
+        sample="cd" * 32,
+        lines=("step 7 of shard 3",),
+        votes=2,
+        asked=3,
+    )
+    rule = FilterRule("", "steps of shards", pattern, ("step 7 of shard 3",), ("step lost",))
+    return LearnedRule(rule, "", state, origin, reason, **fields)
+
+
+def steps(number: int) -> LearnedRule:
+    return learned(rf"^step \d+ of shard {number}$")

@@ -19,6 +19,7 @@ from tests.store.samples import ECC, as_json
 from triage.errors import StoreError
 from triage.store import engine, migrate, tables
 from triage.store.incidents import IncidentStore
+from triage.store.rules import RuleStore
 
 # What a database of each schema may hold, in that schema's own words; add one with each revision.
 OLD_DATA = {
@@ -36,6 +37,16 @@ OLD_DATA = {
         INSERT INTO outcome VALUES (1, 7, 'confirmed', '', '', 'yes', '', 'ada', '2026-01-02 03:00:00.000000', 'cli')
     """,
 }
+OLD_DATA["0002"] = (
+    OLD_DATA["0001"]
+    + """;
+        INSERT INTO job_kind VALUES (2, 'k1', '["script:train.py"]', '2026-01-01 03:00:00.000000');
+        INSERT INTO rule VALUES (5, 2, 'd1', '^step', 'steps', '[]', '[]', 'active', '', 'model', 'm', '[]', '', '[]',
+            2, 3, 40, 2, '2026-01-01 03:00:00.000000', NULL, 'ada');
+        INSERT INTO rule_change VALUES (9, '2026-01-01 03:00:00.000000', 'ada', 'approve', NULL);
+        INSERT INTO rule_event VALUES (1, 9, 5, 'shadow', 'active', 'looked at')
+    """
+)
 
 
 def connect(url: str) -> sa.Engine:
@@ -87,6 +98,9 @@ def test_data_of_every_older_schema_is_kept(url: str, revision: str) -> None:
     assert (found.summary.title, found.summary.nodes, found.summary.verdict) == ("ECC", ("gpu-017",), "confirmed")
     assert found.summary.created_at.isoformat() == "2026-01-01T03:00:00+00:00"
     assert (found.result["incident"], found.job.external_id, found.summary.gpu_hours) == (7, "4711", 1.5)
+    with RuleStore.open(url) as rules:
+        kept = [(r.rule.id, r.job, r.state, r.hits) for r in rules.list()]
+        assert kept == ([] if revision == "0001" else [("learned.5", "k1", "active", 40)])
 
 
 def test_opening_again_changes_nothing(url: str) -> None:
@@ -142,6 +156,7 @@ def test_a_table_that_must_be_copied_keeps_what_refers_to_it(url: str, next_revi
 def test_a_migration_that_fails_leaves_the_old_schema(url: str, next_revision) -> None:
     with IncidentStore.open(url) as store:
         store.record(ECC, as_json(ECC))
+    before = migrate.HEAD
     next_revision(
         "op.execute('CREATE TABLE half (id INTEGER)'); op.execute('DROP TABLE similar_shown'); op.execute('nonsense')"
     )
@@ -150,7 +165,7 @@ def test_a_migration_that_fails_leaves_the_old_schema(url: str, next_revision) -
         IncidentStore.open(url)
 
     again = connect(url)
-    assert migrate.revision(again) == "0001"
+    assert migrate.revision(again) == before
     assert not sa.inspect(again).has_table("half")
     assert sa.inspect(again).has_table("similar_shown")
 
@@ -164,7 +179,7 @@ def test_an_older_triage_refuses_what_a_newer_one_made(
     IncidentStore.open(url).close()
     monkeypatch.undo()
 
-    with pytest.raises(StoreError, match="has schema next, this triage knows up to 0001"):
+    with pytest.raises(StoreError, match=f"has schema next, this triage knows up to {migrate.HEAD}"):
         IncidentStore.open(url)
 
 

@@ -19,7 +19,7 @@ from tests.store.conftest import PASSWORD, Postgres
 from tests.store.processes import ROOT
 from tests.store.samples import ECC, as_json
 from triage.errors import StoreError
-from triage.store import engine, rows, tables
+from triage.store import engine, migrate, rows, tables
 from triage.store.incidents import IncidentStore
 from triage.store.values import JobRef
 
@@ -255,7 +255,7 @@ def test_a_schema_of_a_newer_triage(url: str) -> None:
 
     error = refused(url)
 
-    assert "has schema 9999, this triage knows up to 0001" in error.message
+    assert f"has schema 9999, this triage knows up to {migrate.HEAD}" in error.message
     assert "upgrade" in error.hint
 
 

@@ -3,51 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
-from types import TracebackType
-from typing import Any, Self
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, Engine, func, insert, select, update
+from sqlalchemy import Connection, func, select, update
 
 from triage.domain import Diagnosis
 from triage.errors import NotFoundError
-from triage.store import clean, engine, migrate, query, rows, tables
+from triage.store import clean, engine, query, rows, tables
+from triage.store.base import Store, insert_or_not, insert_row, insert_rows, possible
 from triage.store.values import IncidentSummary, JobRef, StoredIncident, Verdict
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
-class IncidentStore:
-    """Every method raises StoreError when the database fails; a write that returned has been committed."""
-
-    def __init__(self, connected: Engine, clock: Callable[[], datetime] = _now) -> None:
-        self._engine = connected
-        self._clock = clock
-
-    @classmethod
-    def open(cls, url: str, clock: Callable[[], datetime] = _now) -> Self:
-        """The store at a SQLAlchemy URL, sqlite or postgresql+psycopg; made, and brought to the current schema."""
-        connected = engine.connect(engine.parse(url))
-        try:
-            migrate.ensure(connected)
-        except BaseException:
-            connected.dispose()
-            raise
-        return cls(connected, clock)
-
-    def close(self) -> None:
-        self._engine.dispose()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+class IncidentStore(Store):
+    """Incidents, their diagnoses, and what turned out. Errors of each method: StoreError when the database fails."""
 
     # -------------------------------------------------------------------------------------------- write
     def record(
@@ -68,8 +38,8 @@ class IncidentStore:
                 "job_id": _job(connection, job, now) if job else None,
                 "gpu_hours": job.gpu_hours if job else None,
             }
-            incident = _insert(connection, tables.Incident, values)
-            _insert_all(connection, tables.IncidentNode, nodes, incident_id=incident)
+            incident = insert_row(connection, tables.Incident, values)
+            insert_rows(connection, tables.IncidentNode, nodes, incident_id=incident)
             _add(connection, reading, {"incident_id": incident, "version": 1, "created_at": now})
         return incident
 
@@ -94,13 +64,15 @@ class IncidentStore:
         """Adds what turned out; earlier verdicts stay. Errors: NotFoundError."""
         with engine.writing(self._engine) as connection:
             _lock(connection, incident)
-            _insert(connection, tables.Outcome, {"incident_id": incident, **rows.verdict(verdict), "at": self._clock()})
+            insert_row(
+                connection, tables.Outcome, {"incident_id": incident, **rows.verdict(verdict), "at": self._clock()}
+            )
 
     # -------------------------------------------------------------------------------------------- read
     def get(self, incident: int, version: int | None = None) -> StoredIncident:
         """The incident with its latest diagnosis, or the one of that version. Errors: NotFoundError."""
         with engine.reading(self._engine) as connection:
-            known = query.summaries(connection, query.one(incident)) if _possible(incident) else ()
+            known = query.summaries(connection, query.one(incident)) if possible(incident) else ()
             summary = next(iter(known), None)
             stored = connection.execute(query.diagnosis(incident, version)).mappings().first() if summary else None
             if summary is None or stored is None:
@@ -149,51 +121,23 @@ class IncidentStore:
 def _job(connection: Connection, job: JobRef, now: datetime) -> int:
     """The id of the job's row, which two processes may try to make at once."""
     values = rows.job(job)
-    known_or_new = _insert_or_not(connection)(tables.Job).values(**values, first_seen=now).on_conflict_do_nothing()
+    known_or_new = insert_or_not(connection)(tables.Job).values(**values, first_seen=now).on_conflict_do_nothing()
     connection.execute(known_or_new)
     return connection.execute(select(tables.Job.id).filter_by(**values)).scalar_one()
-
-
-def _insert_or_not(connection: Connection) -> Any:
-    """Only the dialect in use is loaded: the other costs 35 ms."""
-    if connection.dialect.name == "sqlite":
-        from sqlalchemy.dialects import sqlite
-
-        return sqlite.insert
-    from sqlalchemy.dialects import postgresql
-
-    return postgresql.insert
 
 
 def _add(connection: Connection, reading: rows.Reading, keys: Mapping[str, Any]) -> None:
     """A diagnosis and all below it; the result learns the incident's id."""
     result = clean.dump({**reading.result, "incident": keys["incident_id"]})
-    diagnosis = _insert(connection, tables.Diagnosis, {**reading.row, **keys, "result": result})
+    diagnosis = insert_row(connection, tables.Diagnosis, {**reading.row, **keys, "result": result})
     for table, found in reading.parts:
-        _insert_all(connection, tables.PARTS[table], found, diagnosis_id=diagnosis)
-
-
-def _insert(connection: Connection, table: type[tables.Base], values: Mapping[str, Any]) -> int:
-    done = connection.execute(insert(table.__table__).values(**values))  # type: ignore[arg-type]
-    assert done.inserted_primary_key is not None  # without RETURNING, which SQLite has not known before 3.35
-    return int(done.inserted_primary_key[0])
-
-
-def _insert_all(
-    connection: Connection, table: type[tables.Base], found: Sequence[Mapping[str, Any]], **parent: int
-) -> None:
-    if found:
-        connection.execute(insert(table), [{**row, **parent} for row in found])
-
-
-def _possible(incident: int) -> bool:
-    return 0 < incident < 1 << 31
+        insert_rows(connection, tables.PARTS[table], found, diagnosis_id=diagnosis)
 
 
 def _lock(connection: Connection, incident: int) -> None:
     """The incident's row, for this transaction: two revisions at once get two versions."""
     if (
-        not _possible(incident)
+        not possible(incident)
         or connection.scalar(select(tables.Incident.id).where(tables.Incident.id == incident).with_for_update()) is None
     ):
         raise NotFoundError(f"no incident {incident}", "see: triage incidents list")

@@ -1,68 +1,34 @@
-"""The tables. Migrations create them; a test holds both equal.
-
-Text is text on both databases (a PostgreSQL JSON column would reorder keys and refuse `\\u0000`), so what was stored
-comes back to the byte. Numbers that come out of log lines are 64 bits wide: NCCL prints ranks such as 4294967295.
-"""
+"""The tables. Migrations create them; a test holds both equal."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import Annotated, Any
+from datetime import datetime
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    DateTime,
-    Dialect,
-    Float,
-    ForeignKey,
-    Index,
-    MetaData,
-    Text,
-    TypeDecorator,
-    UniqueConstraint,
-)
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy import ForeignKey, Index, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
 
-NAMING = {
-    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-    "pk": "pk_%(table_name)s",
-}
+from triage.store.columns import Base, Big, Key, parent
+from triage.store.rule_tables import JobKind, Rule, RuleChange, RuleEvent
 
-
-class UtcDateTime(TypeDecorator[datetime]):
-    """Aware in, aware (UTC) out. PostgreSQL keeps the zone; SQLite keeps UTC text, which sorts as time does."""
-
-    impl = DateTime(timezone=True)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        if value is None:
-            return None
-        if value.tzinfo is None:
-            raise ValueError(f"a time without zone: {value!r}")
-        utc = value.astimezone(UTC)
-        return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
-
-    def process_result_value(self, value: datetime | None, _dialect: Dialect) -> datetime | None:
-        if value is None:
-            return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-
-
-class Base(DeclarativeBase):
-    metadata = MetaData(naming_convention=NAMING)
-    type_annotation_map = {str: Text(), datetime: UtcDateTime(), float: Float(), bool: Boolean()}  # noqa: RUF012 - read by SQLAlchemy
-
-
-Key = Annotated[int, mapped_column(primary_key=True, autoincrement=True)]
-Big = Annotated[int, mapped_column(BigInteger)]
-
-
-def _parent(table: str, *, index: bool = True, **options: Any) -> Any:
-    return mapped_column(ForeignKey(f"{table}.id", ondelete="CASCADE"), index=index, **options)
+__all__ = [
+    "PARTS",
+    "Base",
+    "Diagnosis",
+    "Evidence",
+    "Hypothesis",
+    "Incident",
+    "IncidentNode",
+    "Job",
+    "JobKind",
+    "Outcome",
+    "PromptUsed",
+    "RemediationStep",
+    "Rule",
+    "RuleChange",
+    "RuleEvent",
+    "SimilarShown",
+    "Suspect",
+]
 
 
 class Job(Base):
@@ -104,7 +70,7 @@ class IncidentNode(Base):
     __tablename__ = "incident_node"
     __table_args__ = (UniqueConstraint("incident_id", "node"), Index(None, "node"))
     id: Mapped[Key]
-    incident_id: Mapped[int] = _parent("incident", index=False)
+    incident_id: Mapped[int] = parent("incident", index=False)
     node: Mapped[str]
     suspect: Mapped[bool]
 
@@ -115,7 +81,7 @@ class Diagnosis(Base):
     __tablename__ = "diagnosis"
     __table_args__ = (UniqueConstraint("incident_id", "version"),)
     id: Mapped[Key]
-    incident_id: Mapped[int] = _parent("incident", index=False)
+    incident_id: Mapped[int] = parent("incident", index=False)
     version: Mapped[int]
     created_at: Mapped[datetime]
     produced_by: Mapped[str]
@@ -138,7 +104,7 @@ class Evidence(Base):
     __tablename__ = "evidence"
     __table_args__ = (UniqueConstraint("diagnosis_id", "ref"),)
     id: Mapped[Key]
-    diagnosis_id: Mapped[int] = _parent("diagnosis", index=False)
+    diagnosis_id: Mapped[int] = parent("diagnosis", index=False)
     ref: Mapped[str]
     file: Mapped[str]
     line: Mapped[Big]
@@ -158,7 +124,7 @@ class Hypothesis(Base):
     __tablename__ = "hypothesis"
     __table_args__ = (UniqueConstraint("diagnosis_id", "position"),)
     id: Mapped[Key]
-    diagnosis_id: Mapped[int] = _parent("diagnosis", index=False)
+    diagnosis_id: Mapped[int] = parent("diagnosis", index=False)
     position: Mapped[int]
     failure_type: Mapped[str]
     root_cause_class: Mapped[str]
@@ -175,7 +141,7 @@ class Suspect(Base):
     __tablename__ = "suspect"
     __table_args__ = (UniqueConstraint("diagnosis_id", "kind", "name"), Index(None, "kind", "name"))
     id: Mapped[Key]
-    diagnosis_id: Mapped[int] = _parent("diagnosis", index=False)
+    diagnosis_id: Mapped[int] = parent("diagnosis", index=False)
     kind: Mapped[str]
     name: Mapped[str]
 
@@ -186,7 +152,7 @@ class SimilarShown(Base):
     __tablename__ = "similar_shown"
     __table_args__ = (UniqueConstraint("diagnosis_id", "position"),)
     id: Mapped[Key]
-    diagnosis_id: Mapped[int] = _parent("diagnosis", index=False)
+    diagnosis_id: Mapped[int] = parent("diagnosis", index=False)
     position: Mapped[int]
     incident: Mapped[str]
     title: Mapped[str]
@@ -199,7 +165,7 @@ class RemediationStep(Base):
     __tablename__ = "remediation_step"
     __table_args__ = (UniqueConstraint("diagnosis_id", "position"),)
     id: Mapped[Key]
-    diagnosis_id: Mapped[int] = _parent("diagnosis", index=False)
+    diagnosis_id: Mapped[int] = parent("diagnosis", index=False)
     position: Mapped[int]
     step: Mapped[str]
     command: Mapped[str]
@@ -213,7 +179,7 @@ class PromptUsed(Base):
     __tablename__ = "prompt_used"
     __table_args__ = (UniqueConstraint("diagnosis_id", "position"),)
     id: Mapped[Key]
-    diagnosis_id: Mapped[int] = _parent("diagnosis", index=False)
+    diagnosis_id: Mapped[int] = parent("diagnosis", index=False)
     position: Mapped[int]
     name: Mapped[str]
     version: Mapped[str]
@@ -225,7 +191,7 @@ class Outcome(Base):
 
     __tablename__ = "outcome"
     id: Mapped[Key]
-    incident_id: Mapped[int] = _parent("incident")
+    incident_id: Mapped[int] = parent("incident")
     verdict: Mapped[str]
     cause: Mapped[str]
     fix: Mapped[str]

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+from triage.domain import LearnedRule
+
 VerdictKind = Literal["confirmed", "corrected", "rejected"]
 Worked = Literal["yes", "no", "unknown"]
 
@@ -81,3 +83,24 @@ class StoredIncident:
     @property
     def id(self) -> int:
         return self.summary.id
+
+
+@dataclass(frozen=True, slots=True)
+class RuleEvent:
+    """A rule went from one state to another. before: "" for its first; change: number of what was done at once."""
+
+    change: int
+    at: datetime
+    who: str
+    what: str  # learn|approve|retire|incident|rollback|...
+    before: str
+    after: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RolledBack:
+    """What a rollback did. moved: the rules as they are now; held: ids of those that an incident retired."""
+
+    moved: tuple[LearnedRule, ...]
+    held: tuple[str, ...] = ()
