@@ -28,8 +28,12 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("database_url", "any SQLAlchemy URL; default: SQLite in the home", secret=True),
     Setting("chroma_url", "http://host:port of a Chroma server; default: embedded in the home"),
     Setting("llm", "off, or provider:model", "off"),
-    Setting("llm_base_url", "an OpenAI-compatible server"),
+    Setting("llm_base_url", "an OpenAI-compatible server, such as http://localhost:8000/v1; default: OpenAI's own"),
     Setting("llm_api_key", "the key for it", secret=True),
+    Setting("llm_timeout", "most seconds of one call, repeated attempts included", "120"),
+    Setting("llm_max_tokens", "most tokens of one answer", "4096"),
+    Setting("llm_price_in", "price of a million tokens sent, in any currency, for the cost in results"),
+    Setting("llm_price_out", "price of a million tokens answered"),
     Setting("embedding", "built-in model, or sentence-transformers:NAME_OR_PATH", DEFAULT_EMBEDDING),
     Setting("offline", "1: no network at all", "0"),
     Setting("token_budget", "most tokens of a compressed log", "12000"),
@@ -47,6 +51,10 @@ class Settings:
     llm: str = "off"
     llm_base_url: str = ""
     llm_api_key: str = field(default="", repr=False)
+    llm_timeout: int = 120
+    llm_max_tokens: int = 4096
+    llm_price_in: float | None = None
+    llm_price_out: float | None = None
     embedding: str = DEFAULT_EMBEDDING
     offline: bool = False
     token_budget: int = 12000
@@ -70,6 +78,10 @@ def load(flags: Mapping[str, str | None] | None = None, cwd: Path | None = None)
         llm=values["llm"] or "off",
         llm_base_url=values["llm_base_url"],
         llm_api_key=values["llm_api_key"],
+        llm_timeout=_number("llm_timeout", values["llm_timeout"], origin["llm_timeout"]),
+        llm_max_tokens=_number("llm_max_tokens", values["llm_max_tokens"], origin["llm_max_tokens"]),
+        llm_price_in=_price("llm_price_in", values["llm_price_in"], origin["llm_price_in"]),
+        llm_price_out=_price("llm_price_out", values["llm_price_out"], origin["llm_price_out"]),
         embedding=values["embedding"] or DEFAULT_EMBEDDING,
         offline=_flag("offline", values["offline"], origin["offline"]),
         token_budget=_number("token_budget", values["token_budget"], origin["token_budget"]),
@@ -101,7 +113,7 @@ def _read_toml(path: Path) -> dict[str, str]:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"{path}: {error}", "it must be valid TOML") from None
     for name, value in doc.items():
-        if not isinstance(value, (str, int, bool)):
+        if not isinstance(value, (str, int, float, bool)):
             raise UsageError(f"{path}: {name} must be a string, a number or a boolean")
     return {name: str(int(value)) if isinstance(value, bool) else str(value) for name, value in doc.items()}
 
@@ -125,3 +137,15 @@ def _number(name: str, value: str, source: str) -> int:
     if not (value.isascii() and value.isdigit()) or int(value) == 0:
         raise UsageError(f"{source}: {name} is {value!r}", "use a positive whole number")
     return int(value)
+
+
+def _price(name: str, value: str, source: str) -> float | None:
+    if not value:
+        return None
+    try:
+        price = float(value)
+    except ValueError:
+        price = -1.0
+    if not 0 <= price < float("inf"):
+        raise UsageError(f"{source}: {name} is {value!r}", "use a number that is not negative, such as 2.5")
+    return price

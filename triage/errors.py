@@ -7,6 +7,7 @@ TriageError (2)
 ├── StoreError            the incident database cannot be opened, migrated or written
 ├── IndexUnavailableError the vector index cannot be opened or written
 │   └── IndexBrokenError  it is damaged, and can be built anew
+├── ModelError            the chat model gave no answer that can be used; its kinds stand in triage/llm/errors.py
 └── NotFoundError         an incident, rule or signature that does not exist
 """
 
@@ -49,6 +50,10 @@ class IndexUnavailableError(TriageError):
 
 class IndexBrokenError(IndexUnavailableError):
     """The vector index is damaged; what it holds can be built anew from the incidents."""
+
+
+class ModelError(TriageError):
+    """The chat model gave no answer that can be used."""
 
 
 class NotFoundError(TriageError):

@@ -25,7 +25,8 @@ def show(format: str | None = typer.Option(None, "--format", help="text or json.
     settings = config.load()
     rows = []
     for setting in config.SETTINGS:
-        value = str(getattr(settings, setting.name))
+        value = getattr(settings, setting.name)
+        value = "" if value is None else str(value)
         rows.append(
             {
                 "name": setting.name,
@@ -52,7 +53,7 @@ def _hidden(value: str) -> str:
 
 @app.command()
 def check() -> int:
-    """Does each part answer? The database, the vector index and its model. Exit 2 when one does not."""
+    """Does each part answer? The database, the vector index and its model, and the chat model if one is set. Exit 2 when one does not."""
     from triage.cli import wiring
     from triage.errors import TriageError
 
@@ -62,10 +63,11 @@ def check() -> int:
         ("database", lambda: wiring.store(settings)),
         ("index", lambda: wiring.retriever(settings).sync()),
         ("knowledge", wiring.knowledge),
+        ("model", lambda: wiring.asked(settings)),
     ):
         try:
-            step()
-            output.write(f"{name:<10} ok")
+            said = step()
+            output.write(f"{name:<10} {said if isinstance(said, str) else 'ok'}")
         except TriageError as error:
             failed = True
             output.write(f"{name:<10} {error}")

@@ -17,6 +17,7 @@ from triage.evidence.match import Matcher
 from triage.pipeline import Parts, Recall, Record, Tell
 
 if TYPE_CHECKING:
+    from triage.llm.values import ChatModel
     from triage.retrieve.rank import Query
     from triage.retrieve.retriever import Retriever
     from triage.store.incidents import IncidentStore
@@ -116,6 +117,37 @@ def _retriever(home: Path, chroma_url: str, embedding: str, offline: bool, own: 
         vague=[name for name, kind in types.items() if kind.symptom or name == "hang"],
         offline=offline,
     )
+
+
+def model(chosen: Settings) -> ChatModel | None:
+    """The chat model of the settings, not asked yet; None when it is off. Errors: UsageError."""
+    if chosen.llm == "off":
+        return None
+    from triage.llm.open import open_model
+
+    return open_model(
+        chosen.llm,
+        chosen.llm_base_url,
+        chosen.llm_api_key,
+        most_tokens=chosen.llm_max_tokens,
+        most_seconds=chosen.llm_timeout,
+        offline=chosen.offline,
+    )
+
+
+def asked(chosen: Settings) -> str:
+    """Whether the model answers, in words: `off`, or `ok` with its name and seconds. Errors: ModelError, UsageError."""
+    found = model(chosen)
+    if found is None:
+        return "off"
+    from triage.llm.errors import ModelCutError
+    from triage.llm.values import question
+
+    try:
+        reply = found.ask(question("Answer with the word ok.", max_tokens=16))
+    except ModelCutError as error:  # it likes to talk, but it is there
+        reply = error.reply
+    return f"ok ({found.name}, {reply.seconds:.1f} s)"
 
 
 def no_model(chosen: Settings) -> str:

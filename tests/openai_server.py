@@ -1,0 +1,187 @@
+"""A real HTTP server on this machine that speaks the OpenAI protocol and answers as told.
+
+    with OpenAIServer(["first answer", Answer("half of an", finish="length"), status(429, retry_after=1)]) as server:
+        model = server.model()
+        ...
+        assert server.requests[0].text.endswith("the question")
+
+Answers are used up in order; what comes after the last is HTTP 500. A function (of the request) as the only argument
+answers every call. Several threads may ask at once.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from triage.llm.open import open_model
+from triage.llm.values import ChatModel
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A completion. wait: seconds before its head; drip: seconds between single bytes of its body. usage None: none is told.
+
+    tool_calls: (name, JSON of the arguments); raw: the body as it is, in place of all else.
+    """
+
+    text: str = ""
+    finish: str = "stop"
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    wait: float = 0.0
+    drip: float = 0.0
+    usage: tuple[int, int] | None = (100, 10)
+    tool_calls: tuple[tuple[str, str], ...] = ()
+    refusal: str = ""
+    raw: str | None = None
+    hang_up: bool = False  # closes the connection without an answer
+
+    def body(self, model: str) -> bytes:
+        if self.raw is not None:
+            return self.raw.encode()
+        message: dict[str, Any] = {"role": "assistant", "content": self.text}
+        if self.refusal:
+            message |= {"content": None, "refusal": self.refusal}
+        if self.tool_calls:
+            message["tool_calls"] = [
+                {"id": f"call_{n}", "type": "function", "function": {"name": name, "arguments": arguments}}
+                for n, (name, arguments) in enumerate(self.tool_calls, 1)
+            ]
+        document: dict[str, Any] = {
+            "id": "chatcmpl-1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": model,
+            "choices": [{"index": 0, "message": message, "finish_reason": self.finish}],
+        }
+        if self.usage is not None:
+            told, said = self.usage
+            document["usage"] = {"prompt_tokens": told, "completion_tokens": said, "total_tokens": told + said}
+        return json.dumps(document).encode()
+
+
+def status(code: int, message: str = "", *, retry_after: float | str | None = None, kind: str = "") -> Answer:
+    """An error as OpenAI words it; kind: its `code`."""
+    document = {"error": {"message": message or f"error {code}", "type": "error", "code": kind or None}}
+    headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
+    return Answer(status=code, headers=headers, raw=json.dumps(document))
+
+
+def as_json(value: Any, **fields: Any) -> Answer:
+    """A completion whose text is this value as JSON."""
+    return Answer(json.dumps(value), **fields)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request that arrived. at: seconds since the server began."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: dict[str, Any]
+    at: float
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        return list(self.body.get("messages", ()))
+
+    @property
+    def text(self) -> str:
+        """The contents of all messages."""
+        return "\n".join(str(m["content"]) for m in self.messages)
+
+
+Scripted = str | Answer
+Script = Iterable[Scripted] | Callable[[Asked], Scripted]
+
+
+class OpenAIServer:
+    """requests: all that arrived, in order."""
+
+    def __init__(self, script: Script = ()) -> None:
+        self.requests: list[Asked] = []
+        self._answer = script if callable(script) else _one_by_one(script)
+        self._lock = threading.Lock()
+        self._stopped = threading.Event()
+        self._began = time.monotonic()
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._http.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._http.server_address[1]}/v1"
+        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+
+    def __enter__(self) -> OpenAIServer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self._http.shutdown()
+        self._http.server_close()
+        self._thread.join()
+
+    def model(self, name: str = "openai:scripted", key: str = "test-key-0123456789", **fields: Any) -> ChatModel:
+        """A model that asks this server, as the settings would make it."""
+        return open_model(name, self.url, key, **fields)
+
+    def env(self, name: str = "openai:scripted", key: str = "test-key-0123456789") -> dict[str, str]:
+        """What makes `triage` ask this server."""
+        return {"TRIAGE_LLM": name, "TRIAGE_LLM_BASE_URL": self.url, "TRIAGE_LLM_API_KEY": key}
+
+    def answer(self, path: str, headers: Mapping[str, str], body: dict[str, Any]) -> Answer:
+        with self._lock:
+            asked = Asked(path, headers, body, time.monotonic() - self._began)
+            self.requests.append(asked)
+            found = self._answer(asked)
+        return Answer(found) if isinstance(found, str) else found
+
+    def pause(self, seconds: float) -> None:
+        """Ends early when the server stops."""
+        self._stopped.wait(seconds)
+
+
+def _one_by_one(script: Iterable[Scripted]) -> Callable[[Asked], Scripted]:
+    rest = iter(script)
+    return lambda _asked: next(rest, status(500, "the script has no further answer"))
+
+
+def _handler(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            body = json.loads(raw) if raw else {}
+            answer = server.answer(self.path, {k.lower(): v for k, v in self.headers.items()}, body)
+            server.pause(answer.wait)
+            if answer.hang_up:
+                self.close_connection = True
+                return
+            data = answer.body(str(body.get("model", "")))
+            try:
+                self.send_response(answer.status)
+                for name, value in {"Content-Type": "application/json", **answer.headers}.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self._send(data, answer.drip)
+            except ConnectionError:  # who asked has gone
+                self.close_connection = True
+
+        def _send(self, data: bytes, drip: float) -> None:
+            if not drip:
+                self.wfile.write(data)
+                return
+            for at in range(len(data)):
+                self.wfile.write(data[at : at + 1])
+                server.pause(drip)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    return Handler

@@ -1,0 +1,38 @@
+"""The last net: secrets out of whatever goes to a model, comes from it, or is written of it. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from triage.llm.values import Reply, Request
+from triage.redact import redact
+
+_KEY_BLOCK = re.compile(
+    r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY.{1,16384}?-----END [A-Z ]{0,30}PRIVATE KEY[A-Z ]{0,10}-----", re.DOTALL
+)
+_SHORTEST_KEY = 8
+
+
+def clean_text(text: str, key: str = "") -> str:
+    """The text without secrets, line by line; key: a secret of our own that may stand in it. Idempotent."""
+    if len(key) >= _SHORTEST_KEY:
+        text = text.replace(key, "[redacted:api-key]")
+    if "PRIVATE KEY" in text:
+        text = _KEY_BLOCK.sub("[redacted:private-key]", text)
+    return "\n".join(map(redact, text.split("\n")))
+
+
+def clean_request(request: Request, key: str = "") -> Request:
+    return replace(request, messages=tuple(replace(m, content=clean_text(m.content, key)) for m in request.messages))
+
+
+def clean_reply(reply: Reply, key: str = "") -> Reply:
+    calls = tuple(replace(call, arguments=clean_text(call.arguments, key)) for call in reply.tool_calls)
+    return replace(reply, text=clean_text(reply.text, key), tool_calls=calls)
+
+
+def one_line(text: str, key: str = "", most: int = 300) -> str:
+    """A server's own words, fit for an error message."""
+    words = " ".join(clean_text(text, key).split())
+    return words if len(words) <= most else words[:most] + " ..."

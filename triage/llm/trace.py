@@ -1,0 +1,139 @@
+"""Each exchange with a model as a line of a file, and a model that answers from such a file, without any other.
+
+A line: {"schema", "key", "model", "request": {...}, and "reply": {...} or "error": {"kind", "message", "hint", ...}}.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections import defaultdict, deque
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from triage.errors import InputError, ModelError
+from triage.llm import errors
+from triage.llm.clean import clean_reply, clean_request, clean_text
+from triage.llm.errors import ModelBusyError, ModelCutError, ModelDownError, ReplayError
+from triage.llm.values import ChatModel, Reply, Request, ToolCall
+
+SCHEMA = "triage.exchange/1"
+
+
+class Recorder:
+    """Asks another model and appends each exchange to a file, without secrets; errors are exchanges too."""
+
+    def __init__(self, model: ChatModel, path: Path, key: str = "") -> None:
+        """key: the model's, which must not be written. Errors: InputError when the file cannot be written."""
+        self._model, self._path, self._key = model, path, key
+        self._write("")
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    def ask(self, request: Request) -> Reply:
+        request = clean_request(request)
+        try:
+            reply = clean_reply(self._model.ask(request), self._key)
+        except ModelError as error:
+            self._keep(request, {"error": _from_error(error, self._key)})
+            raise
+        self._keep(request, {"reply": asdict(reply)})
+        return reply
+
+    def _keep(self, request: Request, answer: dict[str, Any]) -> None:
+        written = clean_request(request, self._key).to_json()  # the hash is of what a replay without our key will ask
+        line = {"schema": SCHEMA, "key": request.key, "model": self.name, "request": written, **answer}
+        self._write(json.dumps(line, ensure_ascii=False) + "\n")
+
+    def _write(self, text: str) -> None:
+        try:
+            # A trace holds log text: others need not read it.
+            with os.fdopen(os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab") as stream:
+                stream.write(text.encode("utf-8", "replace"))
+        except OSError as error:
+            raise InputError(f"{self._path}: the trace cannot be written: {error.strerror or error}") from None
+
+
+class Replayer:
+    """Answers from a trace, by the hash of the request; the same request several times, in the order recorded."""
+
+    def __init__(self, path: Path) -> None:
+        """Errors: InputError for a file that is no trace."""
+        self._path = path
+        self._answers: dict[str, deque[dict[str, Any]]] = defaultdict(deque)
+        self.name = ""
+        for line in _lines(path):
+            self.name = self.name or str(line["model"])
+            self._answers[line["key"]].append(line)
+
+    def ask(self, request: Request) -> Reply:
+        """Errors: ReplayError when the trace holds no (further) answer; an error that was recorded, as it was."""
+        request = clean_request(request)
+        left = self._answers.get(request.key)
+        if not left:
+            why = "holds no answer to this request" if left is None else "holds no further answer to this request"
+            hint = "the input, the prompts or the limits have changed since; record it anew"
+            raise ReplayError(f"{self._path} {why} ({request.key[:12]})", hint)
+        line = left.popleft()
+        if "error" in line:
+            raise _to_error(line["error"])
+        return _to_reply(line["reply"])
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: the trace cannot be read: {error}") from None
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        found: Any = None
+        with contextlib.suppress(ValueError):
+            found = json.loads(line)
+        if not _is_exchange(found):
+            raise InputError(f"{path}:{number}: is no exchange of a trace ({SCHEMA})")
+        yield found
+
+
+def _is_exchange(found: Any) -> bool:
+    if not isinstance(found, dict) or found.get("schema") != SCHEMA or not isinstance(found.get("key"), str):
+        return False
+    answer = found.get("error") or found.get("reply")
+    if not isinstance(answer, dict) or "model" not in found:
+        return False
+    return isinstance(answer.get("text"), str) if "reply" in found else answer.get("kind") in _KINDS
+
+
+def _from_error(error: ModelError, key: str) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "kind": type(error).__name__,
+        "message": clean_text(error.message, key),
+        "hint": clean_text(error.hint, key),
+    }
+    if isinstance(error, (ModelBusyError, ModelDownError)):
+        found["retry_after"] = error.retry_after
+    if isinstance(error, ModelCutError):
+        found["reply"] = asdict(clean_reply(error.reply, key))
+    return found
+
+
+_KINDS = {name: kind for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, ModelError)}
+
+
+def _to_error(found: dict[str, Any]) -> ModelError:
+    kind, message, hint = _KINDS[found["kind"]], str(found["message"]), str(found["hint"])
+    if issubclass(kind, ModelCutError):
+        return kind(message, hint, reply=_to_reply(found["reply"]))
+    if issubclass(kind, (ModelBusyError, ModelDownError)):
+        return kind(message, hint, found["retry_after"])
+    return kind(message, hint)
+
+
+def _to_reply(found: dict[str, Any]) -> Reply:
+    return Reply(**{**found, "tool_calls": tuple(ToolCall(**call) for call in found["tool_calls"])})
