@@ -9,13 +9,13 @@ import pytest
 from triage.evaluation.bootstrap import (
     Draws,
     Labels,
-    exact_bounds,
     macro_f1,
     macro_f1_difference,
     mcnemar,
     quantile,
     ratio,
     ratio_difference,
+    wilson,
 )
 
 
@@ -34,46 +34,57 @@ def test_every_draw_holds_as_many_cases_as_there_are_and_the_seed_decides_which(
 def test_the_interval_of_two_cases_is_that_of_the_four_possible_draws() -> None:
     """One right, one wrong: draws give 0 (1/4), 0.5 (1/2), 1 (1/4), so 2.5 % and 97.5 % are 0 and 1."""
     draws = Draws("ab", 4000)
-    found = ratio(_parts(draws, {"a": 1, "b": 0}), draws)
+    found = ratio(_parts(draws, {"a": 1, "b": 0}), draws, "mean")
     assert found is not None
     assert (found.value, found.low, found.high, found.n) == (0.5, 0.0, 1.0, 2)
     shares = draws.counts @ np.array([1.0, 0.0]) / 2
     assert [float((shares == x).mean()) for x in (0, 0.5, 1)] == pytest.approx([0.25, 0.5, 0.25], abs=0.03)
 
 
-def test_the_interval_of_a_share_is_near_the_normal_one() -> None:
+def test_the_interval_of_a_mean_is_near_the_normal_one() -> None:
     """60 of 100 right: 0.6 +- 1.96 * sqrt(0.6 * 0.4 / 100) = 0.504 .. 0.696."""
     cases = [str(i) for i in range(100)]
     draws = Draws(cases, 5000)
-    found = ratio(_parts(draws, {c: float(i < 60) for i, c in enumerate(cases)}), draws)
+    found = ratio(_parts(draws, {c: float(i < 60) for i, c in enumerate(cases)}), draws, "mean")
     assert found is not None and found.low == pytest.approx(0.504, abs=0.015)
     assert found.high == pytest.approx(0.696, abs=0.015)
 
 
-def test_repeats_of_a_case_are_drawn_together() -> None:
+def test_repeats_of_a_case_count_as_one_case() -> None:
     """Two cases with ten equal repeats each know as much as two cases, not twenty."""
     draws = Draws("ab", 2000)
     rows = [(case, value, 1.0) for case, value in (("a", 1.0), ("b", 0.0)) for _ in range(10)]
-    found = ratio(draws.parts(rows), draws)
-    assert found is not None
-    assert (found.value, found.low, found.high, found.n) == (0.5, 0.0, 1.0, 2)
+    mean, share = ratio(draws.parts(rows), draws, "mean"), ratio(draws.parts(rows), draws)
+    assert mean is not None and share is not None
+    assert (mean.value, mean.low, mean.high, mean.n) == (0.5, 0.0, 1.0, 2)
+    assert (share.value, share.low, share.high, share.n) == (0.5, *wilson(0.5, 2), 2)
 
 
-def test_all_right_leaves_the_doubt_that_so_few_cases_leave() -> None:
-    """The exact bound: 0.025 ** (1 / 20) = 0.8316."""
-    cases = [str(i) for i in range(20)]
-    draws = Draws(cases)
-    perfect = ratio(_parts(draws, dict.fromkeys(cases, 1.0)), draws)
-    none = ratio(_parts(draws, dict.fromkeys(cases, 0.0)), draws)
-    assert perfect is not None and none is not None
-    assert (perfect.low, perfect.high) == (pytest.approx(0.8316, abs=1e-4), 1.0)
-    assert (none.low, none.high) == (0.0, pytest.approx(0.1684, abs=1e-4))
-    assert exact_bounds(1.0, 1) == (pytest.approx(0.025), 1.0)
+@pytest.mark.parametrize(
+    ("hits", "n", "low", "high"),
+    # (p + z2/2n -+ z sqrt(p(1-p)/n + z2/4n2)) / (1 + z2/n); 0 of n gives z2 / (n + z2): 3.8415 / 18.8415 = 0.2039
+    [(3, 15, 0.0705, 0.4519), (0, 15, 0.0, 0.2039), (20, 20, 0.8389, 1.0), (81, 263, 0.2553, 0.3662)],
+)
+def test_a_share_has_wilsons_interval_whatever_was_drawn(hits: int, n: int, low: float, high: float) -> None:
+    """81 of 263: Newcombe (1998), method 3: 0.2553 to 0.3662."""
+    cases = [str(i) for i in range(n)]
+    for seed in (1, 2):
+        draws = Draws([*cases, "not labelled"], seed=seed)
+        found = ratio(_parts(draws, {c: float(i < hits) for i, c in enumerate(cases)}), draws)
+        assert found is not None
+        assert (found.low, found.high) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
+
+
+def test_a_share_that_one_heavy_case_decides_is_as_unsure_as_few_cases() -> None:
+    """Weights 9, 1: (9 + 1)^2 / (81 + 1) = 1.22 cases."""
+    draws = Draws("ab")
+    found = ratio(draws.parts([("a", 9.0, 9.0), ("b", 0.0, 1.0)]), draws)
+    assert found is not None and (found.low, found.high) == pytest.approx(wilson(0.9, 100 / 82))
 
 
 def test_what_is_no_share_keeps_its_own_interval() -> None:
     draws = Draws("abc")
-    found = ratio(_parts(draws, dict.fromkeys("abc", 0.0)), draws, share=False)
+    found = ratio(_parts(draws, dict.fromkeys("abc", 0.0)), draws, "amount")
     assert found is not None and (found.low, found.high) == (0.0, 0.0)
 
 
@@ -151,7 +162,7 @@ def test_a_paired_difference_is_surer_than_two_intervals() -> None:
     draws = Draws(cases, 2000)
     a = _parts(draws, {c: float(i < 20) for i, c in enumerate(cases)})
     b = _parts(draws, {c: float(i < 21) for i, c in enumerate(cases)})
-    found, one = ratio_difference(a, b, draws), ratio(a, draws)
+    found, one = ratio_difference(a, b, draws), ratio(a, draws, "mean")
     assert found is not None and one is not None
     assert found.value == pytest.approx(1 / 40) and found.low == 0.0 and found.high == pytest.approx(3 / 40, abs=0.026)
     assert (one.high or 0) - (one.low or 0) > 3 * ((found.high or 0) - (found.low or 0))

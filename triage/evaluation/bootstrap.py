@@ -1,5 +1,6 @@
-"""Intervals by resampling cases, and paired tests. Pure numpy over numbers; nothing here knows what a metric means.
+"""Intervals and paired tests. Pure numpy over numbers; nothing here knows what a metric means.
 
+A share of yes/no answers has Wilson's interval, which depends on the counts alone; everything else is resampled.
 A case is the unit: its repeats are drawn together, as they are not independent of each other. One set of draws serves
 all the metrics of a set of cases, so that two answers to the same cases are compared on the same draws (paired).
 """
@@ -9,13 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 LEVEL = 0.95
 COUNT = 1000
+_Z = 1.959963984540054  # of the normal distribution, for LEVEL
+# share: the part of the cases for which something holds; mean: an average of values in 0..1; amount: of any values.
+Kind = Literal["share", "mean", "amount"]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
@@ -72,28 +76,41 @@ class Draws:
         return found
 
 
-def ratio(parts: Parts, draws: Draws, share: bool = True) -> Estimate | None:
-    """sum(num) / sum(den) with its percentile interval; None when nothing counts.
+def ratio(parts: Parts, draws: Draws, kind: Kind = "share") -> Estimate | None:
+    """sum(num) / sum(den) with its interval; None when nothing counts.
 
-    share: the figure lies in 0..1. Where every case is right, or every case wrong, resampling sees no doubt at all: the
-    exact (Clopper-Pearson) bound of so many cases stands in. 20 healthy jobs without a false alarm leave room for a
-    rate of up to 17 %.
+    A share has Wilson's interval. A mean and an amount have that of the draws; where every case has all of a mean or
+    nothing of it, resampling sees no doubt at all, and Wilson's stands in.
     """
     total = float(parts.den.sum())
     if total <= 0:
         return None
     value = float(parts.num.sum()) / total
-    low, high = interval(ratios(parts, draws))
-    shares = np.bincount(parts.case, parts.den)
-    shares = shares[shares > 0]
-    if share and low == high and (np.all(parts.num == parts.den) or np.all(parts.num == 0)):
-        low, high = exact_bounds(value, float(shares.sum() ** 2 / (shares**2).sum()))
-    return Estimate(value, low, high, len(shares))
+    weights = np.bincount(parts.case, parts.den)
+    weights = weights[weights > 0]
+    low, high = (math.nan, math.nan) if kind == "share" else interval(ratios(parts, draws))
+    certain = low == high and bool(np.all(parts.num == parts.den) or np.all(parts.num == 0))
+    if kind == "share" or (kind == "mean" and certain):
+        low, high = wilson(value, _effective(weights))
+    return Estimate(value, low, high, len(weights))
+
+
+def wilson(share: float, n: float) -> tuple[float, float]:
+    """Wilson's score interval for a share seen in n cases; n may be an effective number."""
+    square = _Z**2 / n
+    middle = (share + square / 2) / (1 + square)
+    half = _Z / (1 + square) * math.sqrt(share * (1 - share) / n + square / (4 * n))
+    return (0.0 if share <= 0 else middle - half), (1.0 if share >= 1 else middle + half)
+
+
+def _effective(weights: npt.NDArray[Any]) -> float:
+    """How many cases of equal weight tell as much (Kish)."""
+    return float(weights.sum() ** 2 / (weights**2).sum())
 
 
 def ratio_difference(a: Parts, b: Parts, draws: Draws) -> Estimate | None:
     """b minus a on the same draws. n: cases that count in both."""
-    one, two = ratio(a, draws), ratio(b, draws)
+    one, two = ratio(a, draws, "amount"), ratio(b, draws, "amount")
     if one is None or two is None:
         return None
     low, high = interval(ratios(b, draws) - ratios(a, draws))
@@ -116,12 +133,6 @@ def interval(values: Floats) -> tuple[float, float]:
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(seen, (tail, 1 - tail))
     return float(low), float(high)
-
-
-def exact_bounds(value: float, n: float) -> tuple[float, float]:
-    """The Clopper-Pearson interval for n of n (value 1) or 0 of n (value 0); n may be an effective number."""
-    rest = ((1 - LEVEL) / 2) ** (1 / n)
-    return (rest, 1.0) if value > 0.5 else (0.0, 1 - rest)
 
 
 def quantile(case: Ints, values: Floats, q: float, draws: Draws) -> Estimate | None:
@@ -169,7 +180,7 @@ def macro_f1(labels: Labels, draws: Draws) -> Estimate | None:
     low, high = interval(_macro_f1(labels, draws.rows(labels.case)))
     n = len(np.unique(labels.case))
     if low == high and np.all(labels.want == labels.got):
-        low, high = exact_bounds(1.0, n)
+        low, high = wilson(1.0, n)
     return Estimate(float(value), low, high, n)
 
 

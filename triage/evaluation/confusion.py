@@ -68,7 +68,7 @@ def estimate(measure: Measure, answers: Sequence[Answer], draws: Draws, weighted
         weight = gpu_hours(a) if weighted else 1.0
         if weight and (value := measure(a)) is not None:
             rows.append((a.case, value * weight, weight))
-    return bootstrap.ratio(draws.parts(rows), draws, measure.share)
+    return bootstrap.ratio(draws.parts(rows), draws, measure.kind)
 
 
 def gpu_hours(a: Answer) -> float:
@@ -87,7 +87,7 @@ def _f1(answers: Sequence[Answer], kind: str, draws: Draws) -> Estimate | None:
     for a in answers:
         want, got = a.want_type == kind, a.failure_type == kind
         rows.append((a.case, 2.0 * (want and got), float(want) + float(got)))
-    return bootstrap.ratio(draws.parts(rows), draws)
+    return bootstrap.ratio(draws.parts(rows), draws, "mean")
 
 
 def _json(found: Estimate | None) -> dict[str, Any] | None:

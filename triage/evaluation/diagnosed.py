@@ -149,9 +149,9 @@ DIAGNOSED = (
     Measure("selective_supported", selective_supported),
     Measure("selective_hypothesis", selective_hypothesis),
     Measure("selective_unknown", selective_unknown),
-    Measure("recall_at_1", recall_at_1),
-    Measure("recall_at_3", recall_at_3),
-    Measure("recall_at_5", recall_at_5),
-    Measure("mrr", mrr),
+    Measure("recall_at_1", recall_at_1, kind="mean"),
+    Measure("recall_at_3", recall_at_3, kind="mean"),
+    Measure("recall_at_5", recall_at_5, kind="mean"),
+    Measure("mrr", mrr, kind="mean"),
 )
 """What a full diagnosis says beside."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from triage.evaluation.answers import Answer, cited, decisive, decisive_groups, shows, text, texts
+from triage.evaluation.bootstrap import Kind
 
 Value = float | None
 Better = Literal["higher", "lower", ""]
@@ -21,12 +22,12 @@ STOPS = frozenset(("fix-and-resubmit", "none"))
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """better: which way is good; share: a share of cases, in 0..1, that GPU-hours can weigh and no answer makes worst."""
+    """better: which way is good. kind: a share or a mean lies in 0..1, GPU-hours can weigh it and no answer is worst."""
 
     name: str
     of: Callable[[Answer], Value]
     better: Better = "higher"
-    share: bool = True
+    kind: Kind = "share"
 
     @property
     def definition(self) -> str:
@@ -34,7 +35,7 @@ class Measure:
 
     def __call__(self, answer: Answer) -> Value:
         value = self.of(answer)
-        if value is None or answer.answered or not self.share:
+        if value is None or answer.answered or self.kind == "amount":
             return value
         return 1.0 if self.better == "lower" else 0.0
 
@@ -155,9 +156,9 @@ LABELLED = (
     Measure("type_exact", type_exact),
     Measure("type_accepted", type_accepted),
     Measure("outcome", outcome),
-    Measure("evidence_precision", evidence_precision),
-    Measure("evidence_recall", evidence_recall),
-    Measure("evidence_f1", evidence_f1),
+    Measure("evidence_precision", evidence_precision, kind="mean"),
+    Measure("evidence_recall", evidence_recall, kind="mean"),
+    Measure("evidence_f1", evidence_f1, kind="mean"),
     Measure("root_hit", root_hit),
     Measure("any_hit", any_hit),
     Measure("action", action),

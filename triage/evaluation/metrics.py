@@ -31,9 +31,9 @@ def score(
     {"schema", "seed", "resamples", "level", "cases", "records", "repeats",
      "splits": {"all" | "failing" | "dev" | "test" | "real" | "synthetic" | "tag:X": {metric: figure or None}},
      "types": {type: figures}, "confusion": {...}, "baselines": {name: {metric: figure or None}},
-     "margins": {name: {metric: tool minus baseline, paired}}, "definitions": {metric: {"text", "better"}}}
-    A figure is {"value", "low", "high", "n"}: the interval is the percentile bootstrap's at `level` over cases (exact
-    where all are right or all wrong; None for a maximum), n the cases that count. None: nothing is labelled for it.
+     "margins": {name: {metric: tool minus baseline, paired}}, "definitions": {metric: {"text", "better", "interval"}}}
+    A figure is {"value", "low", "high", "n"}: low and high at `level` are Wilson's for a share of yes/no answers, of the
+    bootstrap over cases for the rest, None for a maximum; n the cases that count. None: nothing is labelled for it.
     categories: failure type -> category; that of the taxonomy by default.
     """
     kept = latest(records)
@@ -91,17 +91,25 @@ def metric_names() -> list[str]:
 
 
 def definitions() -> dict[str, dict[str, str]]:
-    """What each metric means and which way is better ("higher", "lower" or "")."""
+    """What each metric means, which way is better ("higher", "lower" or "") and what interval it has (INTERVALS)."""
     found = {
-        m.name: {"text": m.definition, "better": str(m.better)} for m in (*LABELLED, category_measure({}), *DIAGNOSED)
+        m.name: {"text": m.definition, "better": str(m.better), "interval": INTERVALS[m.kind]}
+        for m in (*LABELLED, category_measure({}), *DIAGNOSED)
     }
     found |= {f"{name}_gpu": {**entry, "text": f"{entry['text']} {_WEIGHTED}"} for name, entry in found.items()}
-    found |= {name: {"text": text, "better": "higher"} for name, text in _MACRO.items()}
-    for name, (quantity, better) in QUANTITIES.items():
-        found[name] = {"text": " ".join((quantity.__doc__ or "").split()), "better": better}
+    found |= {name: {"text": text, "better": "higher", "interval": INTERVALS["mean"]} for name, text in _MACRO.items()}
+    for name, (quantity, better, kind) in QUANTITIES.items():
+        text = " ".join((quantity.__doc__ or "").split())
+        found[name] = {"text": text, "better": better, "interval": INTERVALS[kind]}
     return found
 
 
+INTERVALS = {
+    "share": "Wilson",
+    "mean": "bootstrap over cases; Wilson where each case has all of it or each has none",
+    "amount": "bootstrap over cases",
+    "": "none",
+}
 _WEIGHTED = "Each case weighs its GPU-hours; cases without them do not count."
 _MACRO = {
     "macro_f1": "The mean over the labelled failure types of the F1 of each: rare types weigh as much as common ones.",
@@ -116,7 +124,7 @@ def taxonomy_categories() -> dict[str, str]:
 
 def _diagnosis(answers: Sequence[Answer], labelled: Sequence[Measure], draws: Draws) -> dict[str, Any]:
     found = _figures(answers, (*labelled, *DIAGNOSED), draws)
-    return found | {name: _json(quantity(answers, draws)) for name, (quantity, _) in QUANTITIES.items()}
+    return found | {name: _json(quantity(answers, draws)) for name, (quantity, _, _) in QUANTITIES.items()}
 
 
 def _figures(answers: Sequence[Answer], measures: Sequence[Measure], draws: Draws) -> dict[str, Any]:

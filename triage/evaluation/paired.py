@@ -49,7 +49,7 @@ def difference(
         return None
     better, worse = better_worse(measure, one, two)
     counts = {"better": better, "worse": worse} if measure.better else {"better": None, "worse": None}
-    tested = bool(measure.better) and measure.share
+    tested = bool(measure.better) and measure.kind != "amount"
     return {
         "before": round(float(a.num.mean()), 6),
         "after": round(float(b.num.mean()), 6),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from triage.evaluation import bootstrap
 from triage.evaluation.answers import Answer
-from triage.evaluation.bootstrap import Draws, Estimate
+from triage.evaluation.bootstrap import Draws, Estimate, Kind
 from triage.evaluation.measures import Measure, type_accepted
 
 Quantity = Callable[[Sequence[Answer], Draws], Estimate | None]
@@ -24,7 +24,7 @@ def bytes_removed(answers: Sequence[Answer], draws: Draws) -> Estimate | None:
 
 def decisive_kept(answers: Sequence[Answer], draws: Draws) -> Estimate | None:
     """Of a case's decisive ranges, the share of which a line is in the compressed log: the mean over cases."""
-    return _mean(answers, draws, _kept, share=True)
+    return _mean(answers, draws, _kept, "mean")
 
 
 def citation_valid(answers: Sequence[Answer], draws: Draws) -> Estimate | None:
@@ -35,7 +35,7 @@ def citation_valid(answers: Sequence[Answer], draws: Draws) -> Estimate | None:
         cited = _number(found.get("cited")) if isinstance(found, Mapping) else None
         if cited and isinstance(found, Mapping):
             rows.append((a.case, _number(found.get("valid")) or 0.0, cited))
-    return bootstrap.ratio(draws.parts(rows), draws)
+    return bootstrap.ratio(draws.parts(rows), draws, "mean")
 
 
 def seconds_median(answers: Sequence[Answer], draws: Draws) -> Estimate | None:
@@ -69,7 +69,7 @@ def pass_at_1(answers: Sequence[Answer], draws: Draws) -> Estimate | None:
     tries = _tries(answers)
     if not _repeated(tries):
         return None
-    return bootstrap.ratio(draws.parts((c, _accepted_share(t), 1.0) for c, t in tries.items()), draws)
+    return bootstrap.ratio(draws.parts((c, _accepted_share(t), 1.0) for c, t in tries.items()), draws, "mean")
 
 
 def spread(answers: Sequence[Answer], draws: Draws) -> Estimate | None:
@@ -96,18 +96,19 @@ def flips(answers: Sequence[Answer], draws: Draws) -> Estimate | None:
     return bootstrap.ratio(draws.parts(rows), draws) if rows else None
 
 
-QUANTITIES: Mapping[str, tuple[Quantity, str]] = {  # name -> what measures it, which way is better
-    "citation_valid": (citation_valid, "higher"),
-    "bytes_removed": (bytes_removed, "higher"),
-    "decisive_kept": (decisive_kept, "higher"),
-    "seconds_median": (seconds_median, "lower"),
-    "seconds_p95": (seconds_p95, "lower"),
-    "peak_mb_max": (peak_mb_max, "lower"),
-    "tokens": (tokens, "lower"),
-    "cost": (cost, "lower"),
-    "pass_at_1": (pass_at_1, "higher"),
-    "spread": (spread, "lower"),
-    "flips": (flips, "lower"),
+# name -> what measures it, which way is better, the kind of its interval ("": it has none)
+QUANTITIES: Mapping[str, tuple[Quantity, str, Kind | Literal[""]]] = {
+    "citation_valid": (citation_valid, "higher", "mean"),
+    "bytes_removed": (bytes_removed, "higher", "amount"),
+    "decisive_kept": (decisive_kept, "higher", "mean"),
+    "seconds_median": (seconds_median, "lower", "amount"),
+    "seconds_p95": (seconds_p95, "lower", "amount"),
+    "peak_mb_max": (peak_mb_max, "lower", ""),
+    "tokens": (tokens, "lower", "amount"),
+    "cost": (cost, "lower", "amount"),
+    "pass_at_1": (pass_at_1, "higher", "mean"),
+    "spread": (spread, "lower", "amount"),
+    "flips": (flips, "lower", "share"),
 }
 
 
@@ -121,16 +122,16 @@ def peak_mb(a: Answer) -> float | None:
     return _number(a.record.get("peak_mb"))
 
 
-COSTS = (Measure("seconds", seconds, "lower", share=False), Measure("peak_mb", peak_mb, "lower", share=False))
+COSTS = (Measure("seconds", seconds, "lower", "amount"), Measure("peak_mb", peak_mb, "lower", "amount"))
 """What a case costs, to compare two runs by."""
 
 
 # ------------------------------------------------------------------------------------------------ over answers
 def _mean(
-    answers: Sequence[Answer], draws: Draws, of: Callable[[Answer], float | None], share: bool = False
+    answers: Sequence[Answer], draws: Draws, of: Callable[[Answer], float | None], kind: Kind = "amount"
 ) -> Estimate | None:
     rows = [(a.case, value, 1.0) for a in answers if (value := of(a)) is not None]
-    return bootstrap.ratio(draws.parts(rows), draws, share)
+    return bootstrap.ratio(draws.parts(rows), draws, kind)
 
 
 def _quantile(
