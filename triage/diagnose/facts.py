@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from triage.diagnose import sieve
+from triage.diagnose.places import nodes_of_ranks
 from triage.domain import JobLog, LogFile, LogLine, Signature
 from triage.evidence.collectives import Collectives, analyse
+from triage.evidence.fallen import Fallen, fallen
 from triage.evidence.match import Finding, Matcher
 from triage.evidence.progress import Step, steps
 from triage.evidence.tracebacks import Frame, Traceback, find_tracebacks
@@ -74,6 +76,7 @@ class Facts:
     suites: Mapping[str, int]  # the line of each file in which a test suite says that all tests passed
     done: Mapping[str, int]  # the line of each file in which the program itself says that its work is complete
     collectives: Collectives  # what the watchdogs say together
+    fallen: tuple[Fallen, ...] = ()  # the processes that launchers report as gone
     system_files: frozenset[str] = field(default_factory=frozenset)
     node_files: frozenset[str] = field(default_factory=frozenset)
     nodes_of_ranks: Mapping[int, str] = field(default_factory=dict)
@@ -171,6 +174,7 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
     for wait in together.odd:
         best[(wait.line.file, wait.line.number)] = Finding(wait.line, MISMATCH, {"rank": str(wait.rank)})
     order = {file.name: i for i, file in enumerate(log.files)}
+    gone = tuple(report for f in log.files for report in fallen(f.lines))
     return Facts(
         log=log,
         findings=tuple(sorted(best.values(), key=lambda f: (order[f.line.file], f.line.number))),
@@ -180,24 +184,11 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
         suites=suites,
         done=done,
         collectives=together,
+        fallen=gone,
         system_files=frozenset(f.name for f in log.files if f.kind in sieve.SYSTEM_KINDS),
         node_files=frozenset(f.name for f in log.files if f.kind in _NODE_KINDS),
-        nodes_of_ranks=_nodes_of_ranks(log, best.values()),
+        nodes_of_ranks=nodes_of_ranks(log, best.values(), gone),
     )
-
-
-def _nodes_of_ranks(log: JobLog, findings: Iterable[Finding]) -> dict[int, str]:
-    """Which rank ran where, from lines that carry both (NCCL lines under a rank label, srun's task lines)."""
-    found: dict[int, str] = {}
-    for file in log.files:
-        for line in file.lines:
-            if line.rank is not None and line.node and line.rank not in found:
-                found[line.rank] = line.node
-    for f in findings:
-        rank, node = f.groups.get("rank", ""), f.groups.get("node")
-        if rank.isdigit() and node:
-            found[int(rank)] = node
-    return found
 
 
 def _add_uncaught(best: dict[tuple[str, int], Finding], tracebacks: Sequence[Traceback]) -> None:

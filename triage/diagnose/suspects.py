@@ -8,7 +8,9 @@ from collections.abc import Sequence
 
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.facts import Facts, node_of, rank_of
+from triage.diagnose.places import are_launchers, known_ranks
 from triage.domain import LogFile, Suspects
+from triage.evidence.fallen import Fallen, first_fallen
 from triage.evidence.match import Finding
 from triage.heads import split
 from triage.regex import skeleton
@@ -16,7 +18,7 @@ from triage.regex import skeleton
 # Types whose node is at fault itself, so that leaving it out helps.
 NODE_TYPES = frozenset({"nvlink-error", "node-failure", "ecc-error", "gpu-lost", "network-error"})
 # Faults of one node that are not its hardware's, but its mounts', limits' or set-up's.
-SPREAD_TYPES = frozenset({"file-not-found", "permission-error", "import-error", "os-error"})
+SPREAD_TYPES = frozenset({"file-not-found", "permission-error", "import-error", "os-error", "cuda-error"})
 LOCAL_TYPES = SPREAD_TYPES | {"storage-error", "launch-failure", "hang", "disk-full"}
 _REPORTER = re.compile(r"\*\*\* (?:JOB|STEP) \S+ ON ")
 WAITING = frozenset({"nccl-timeout"})
@@ -24,7 +26,7 @@ WAITING = frozenset({"nccl-timeout"})
 
 def suspects(facts: Facts, root: Candidate | None, cascade: Sequence[Candidate]) -> Suspects:
     if root is None:
-        return Suspects()
+        return Suspects(ranks=_fallen(facts))
     files = {f.name: f for f in facts.log.files}
     if root.failure_type in WAITING or root.failure_type == "hang":
         return Suspects(ranks=facts.collectives.lagging or _absent_ranks(facts, (root, *cascade)))
@@ -35,7 +37,7 @@ def suspects(facts: Facts, root: Candidate | None, cascade: Sequence[Candidate])
     if len(nodes) > 1 and set(nodes) >= known_nodes(facts):
         nodes = ()  # the same on every node is no node's own fault
     gpus = _common(_gpu(f.groups.get("gpu") or f.line.gpu) for f in root.findings)
-    ranks = _ranks(facts, root, files) or _first_to_fall(facts, cascade, nodes)
+    ranks = _ranks(facts, root, files) or _first_to_fall(facts, cascade, nodes) or _fallen(facts, root)
     return Suspects(nodes=nodes, ranks=ranks, gpus=gpus if at_fault else ())
 
 
@@ -57,6 +59,26 @@ def _first_to_fall(facts: Facts, cascade: Sequence[Candidate], nodes: tuple[str,
             where = facts.nodes_of_ranks.get(rank)
             return (rank,) if where is None or where in nodes else ()
     return ()
+
+
+def _fallen(facts: Facts, root: Candidate | None = None) -> tuple[int, ...]:
+    """The rank whose process went first, where the cause's own lines name none."""
+    if root is not None and (root.signature.outcome != "failed" or any(rank_of(f) is not None for f in root.findings)):
+        return ()
+    by_pid = [r for r in facts.fallen if r.pid and root and any(_names_pid(f, r.pid) for f in root.findings)]
+    found = first_fallen([r for r in facts.fallen if not by_pid or r in by_pid or _same_process(r, by_pid)])
+    if found is None or (found.tasks and are_launchers(facts.log, facts.fallen)):
+        return ()
+    everyone = known_ranks(facts.log) | {n for r in facts.fallen for n in r.ranks}
+    return found.ranks if len(found.ranks) * 2 <= len(everyone) else ()
+
+
+def _names_pid(finding: Finding, pid: int) -> bool:
+    return re.search(rf"(?<!\d){pid}(?!\d)", finding.line.text) is not None
+
+
+def _same_process(report: Fallen, others: Sequence[Fallen]) -> bool:
+    return any(report.pid == other.pid for other in others)
 
 
 def known_nodes(facts: Facts) -> set[str]:
@@ -86,15 +108,9 @@ def _gpu(name: str | None) -> str | None:
     return name.removeprefix("PCI:").removesuffix(".0").lower() if name and ":" in name else name
 
 
-def known_ranks(facts: Facts) -> set[int]:
-    seen = {line.rank for f in facts.log.files for line in f.lines if line.rank is not None}
-    seen |= {r for f in facts.log.files for line in f.lines for r in line.ranks}
-    return seen | {f.rank for f in facts.log.files if f.rank is not None}
-
-
 def _ranks(facts: Facts, root: Candidate, files: dict[str, LogFile]) -> tuple[int, ...]:
     found = {r for f in root.findings if (r := rank_of(f, files.get(f.line.file))) is not None}
-    everyone = known_ranks(facts)
+    everyone = known_ranks(facts.log)
     # The same error on half of the ranks or more is the code's or the data's, no rank's own.
     if len(found) > 1 and everyone and len(found) * 2 > len(everyone):
         return ()
@@ -104,7 +120,7 @@ def _ranks(facts: Facts, root: Candidate, files: dict[str, LogFile]) -> tuple[in
 def _absent_ranks(facts: Facts, waiting: Sequence[Candidate]) -> tuple[int, ...]:
     """Ranks that are known but did not report the time-out: the others waited for them."""
     reported = {r for c in waiting if c.failure_type in WAITING for f in c.findings if (r := rank_of(f)) is not None}
-    absent = known_ranks(facts) - reported
+    absent = known_ranks(facts.log) - reported
     return tuple(sorted(absent)) if reported and len(absent) <= len(reported) else ()
 
 
