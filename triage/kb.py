@@ -1,4 +1,4 @@
-"""The sole reader of kb/: taxonomy, signatures, filter rules, known incidents. Each entry is checked against its schema."""
+"""The sole reader of kb/: taxonomy, signatures, filter rules, known incidents, banks of lines. Each entry is checked against its schema."""
 
 from __future__ import annotations
 
@@ -88,6 +88,19 @@ def expand(pattern: str, known: Mapping[str, str], where: str) -> str:
 @functools.cache
 def filter_rules() -> tuple[FilterRule, ...]:
     return _unique(load_filters(path) for path in _files("filters"))
+
+
+@functools.cache
+def protected_lines() -> tuple[str, ...]:
+    """kb/protected/*.txt: lines that decided labelled cases, and marks of trouble; no learned rule may take them."""
+    folder = root() / "protected"
+    return tuple(dict.fromkeys(line for path in sorted(folder.glob("*.txt")) for line in _text_lines(path)))
+
+
+@functools.cache
+def unrelated_lines() -> tuple[str, ...]:
+    """kb/unrelated.txt: lines that have nothing to do with any job; a rule that takes one is too broad."""
+    return _text_lines(root() / "unrelated.txt")
 
 
 @functools.cache
@@ -188,6 +201,15 @@ def load_incident(path: Path) -> KnownIncident:
     _member(incident.failure_type, labels.types, f"{path}: failure_type")
     _member(incident.root_cause_class, labels.root_cause_classes, f"{path}: root_cause_class")
     return incident
+
+
+def _text_lines(path: Path) -> tuple[str, ...]:
+    """The lines of a text file, without blank ones and notes (`# ...`)."""
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise KnowledgeError(f"{path}: cannot be read: {error}") from None
+    return tuple(line for line in text.split("\n") if line.strip() and not line.startswith("# "))
 
 
 def _files(folder: str) -> list[Path]:
