@@ -13,6 +13,7 @@ from triage.heads import split
 _ON = re.compile(
     r"\b[Rr]ank (\d{1,6})(?: ?(?:of|/) ?\d{1,6})? (?:is |runs |running )?on (?:host |node )?([A-Za-z][\w.-]{1,80}\d)\b"
 )
+_SRUN_LABEL = re.compile(r" {0,6}(\d{1,6}): ")
 _BESIDE = re.compile(r"\b[Rr]ank (\d{1,6}) \(([A-Za-z][\w.-]{0,80}\d), local")
 
 
@@ -48,9 +49,14 @@ def _host_named_first(text: str, hosts: set[str | None]) -> str | None:
 
 
 def are_launchers(log: JobLog, gone: Sequence[Fallen]) -> bool:
-    """Are srun's tasks launchers of several ranks each? Then there are ranks beyond the tasks."""
+    """Are srun's tasks launchers of several ranks each? Then ranks go beyond the tasks, and srun's labels are not theirs."""
     tasks = {n for r in gone if r.tasks for n in r.ranks}
-    return any(rank > max(tasks, default=0) for rank in known_ranks(log))
+    if all(rank <= max(tasks, default=0) for rank in known_ranks(log)):
+        return False
+    labels = [
+        (int(found[1]), line.rank) for f in log.files for line in f.lines if (found := _SRUN_LABEL.match(line.text))
+    ]
+    return not labels or any(label != rank for label, rank in labels)
 
 
 def known_ranks(log: JobLog) -> set[int]:

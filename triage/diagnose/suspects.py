@@ -46,6 +46,8 @@ def _one_of_many(facts: Facts, root: Candidate, node: str) -> bool:
     others = known_nodes(facts) - {node}
     if not others or root.failure_type not in LOCAL_TYPES:
         return False
+    if root.failure_type in SPREAD_TYPES and len(others) < 2:
+        return False  # of two nodes that differ, neither is the odd one
     ranks = {r for f in root.findings if (r := rank_of(f)) is not None}
     there = {r for r, n in facts.nodes_of_ranks.items() if n == node}
     return root.failure_type not in SPREAD_TYPES or (len(there) > 1 and ranks >= there)
