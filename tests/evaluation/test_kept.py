@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from triage.evaluation.cases import Decisive
-from triage.evaluation.kept import alike, kept
+from triage.evaluation.kept import alike, kept, texts
 
 
 def test_lines_that_differ_in_rank_and_stamp_only_say_the_same(tmp_path: Path) -> None:
@@ -30,3 +30,20 @@ def test_a_decisive_line_is_kept_by_its_number_or_in_the_line_that_stands_for_it
     assert kept(Decisive("job.log", 2, 2), shown, files)
     assert not kept(Decisive("job.log", 3, 3), shown, files)
     assert not kept(Decisive("", 2, 2), [("job.log", 1, "OSError: '/a/b' at 3", 1)], files)
+
+
+def test_the_text_of_labelled_lines_is_cut_and_holds_no_secret(tmp_path: Path) -> None:
+    secret = "sk-abcdefghijklmnopqrst0123456789"
+    (tmp_path / "job.log").write_text(f"one\ntwo {secret}\nthree\nfour\nfive {'x' * 10_000}\nsix\n")
+    (tmp_path / "other.log").write_text("else\n")
+    files = {"job.log": tmp_path / "job.log"}
+    assert texts([Decisive("job.log", 2, 2), Decisive("job.log", 1, 4), Decisive("", 6, 6)], files) == [
+        ("job.log", 1, "one"),
+        ("job.log", 2, "two [redacted:api-key]"),
+        ("job.log", 3, "three"),
+        ("job.log", 6, "six"),
+    ]
+    ((_, _, long),) = texts([Decisive("job.log", 5, 5)], files)
+    assert len(long) == 300
+    both = files | {"other.log": tmp_path / "other.log"}
+    assert texts([Decisive("", 1, 1)], both) == [], "which file is meant is not known"

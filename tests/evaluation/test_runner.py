@@ -49,6 +49,7 @@ def test_a_run_leaves_a_record_that_stands_alone(tmp_path: Path) -> None:
     }
     assert (a1["files"], a1["tags"], a1["gpu_hours"], a1["split"]) == ({"job.out": 6}, ["hard"], 8.0, "dev")
     assert a1["compressed"]["decisive"] == [["job.out", 6, 6, True]]
+    assert a1["labelled"] == [["job.out", 6, "KeyError: 'tokens_per_shard'"]]
     assert a1["compressed"]["bytes_in"] == len(make.KEY_ERROR)
     assert a1["citations"]["cited"] == a1["citations"]["valid"] == len(a1["result"]["evidence"]) > 0
     assert 0 < a1["seconds"] < 60

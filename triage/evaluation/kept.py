@@ -1,4 +1,4 @@
-"""Whether compression kept the decisive lines, and which of them say the same."""
+"""Whether compression kept the decisive lines, which of them say the same, and what they say."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from triage.compress import clean
 from triage.compress.wording import wording
 from triage.evaluation import lines
 from triage.evaluation.cases import Decisive
+from triage.redact import redact
 
 _CHANGES = re.compile(r"[0-9a-f\W]+")  # what differs between lines that were folded into one: numbers, stamps, blanks
 _LONG = 200  # a shown line may be cut in its middle
+_LINES, _TEXT = 3, 300  # of a range that a record keeps: lines, characters of a line
+_READ = 4096  # characters of a line in which secrets are looked for: a progress bar may be megabytes
 Shown = Sequence[tuple[str, int, str, int]]  # file, number, text, how many lines it stands for
 
 
@@ -52,6 +55,21 @@ def alike(decisive: Sequence[Decisive], files: Mapping[str, Path]) -> list[int]:
         text = template(there.get(d.file, {}).get(d.first, ""))
         found.append(groups.setdefault(text or at, len(groups)))
     return found
+
+
+def texts(decisive: Sequence[Decisive], files: Mapping[str, Path]) -> list[tuple[str, int, str]]:
+    """File, number and text of the first lines of each range, cut and without secrets: what a reader misses where the answer
+    does not cite them. A range of any file is read where there is but one."""
+    wanted: dict[str, set[int]] = {}
+    for d in decisive:
+        name = d.file or (next(iter(files)) if len(files) == 1 else "")
+        wanted.setdefault(name, set()).update(range(d.first, min(d.last + 1, d.first + _LINES)))
+    return [
+        (name, number, redact(text[:_READ])[:_TEXT])
+        for name, numbers in wanted.items()
+        if name in files
+        for number, text in sorted(lines.pick(files[name], numbers).items())
+    ]
 
 
 def template(text: str) -> str:

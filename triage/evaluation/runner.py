@@ -146,6 +146,7 @@ def _record(case: Case, repeat: int, done: Done, lines: dict[str, int]) -> dict[
         "gpu_hours": case.gpu_hours,
         "expect": case.expect.to_json(),
         "alike": kept.alike(case.expect.evidence or (), files),
+        "labelled": kept.texts(case.expect.evidence or (), files),
         "files": lines,
         "result": done.result,
         "problem": done.problem,
