@@ -72,7 +72,8 @@ def _fallen(facts: Facts, root: Candidate | None = None) -> tuple[int, ...]:
     if found is None or (found.tasks and are_launchers(facts.log, facts.fallen)):
         return ()
     everyone = known_ranks(facts.log) | {n for r in facts.fallen for n in r.ranks}
-    return found.ranks if len(found.ranks) * 2 <= len(everyone) else ()
+    there = max(everyone, default=0) + 1  # ranks count from 0
+    return found.ranks if len(found.ranks) * 2 <= there else ()
 
 
 def _names_pid(finding: Finding, pid: int) -> bool:
