@@ -16,6 +16,11 @@ def rank_ranges(numbers: Iterable[int]) -> str:
     return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in out)
 
 
+def how_many(n: int, one: str, many: str = "") -> str:
+    """ "1 case", "2 cases"; many: where it is not `one` with an s."""
+    return f"{n} {one if n == 1 else many or f'{one}s'}"
+
+
 def excerpt(text: str, match: tuple[int, int] | None = None, limit: int = 500) -> str:
     """At most `limit` characters of a line, around what matched; a piece of the line itself, nothing added."""
     if len(text) <= limit:

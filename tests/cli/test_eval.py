@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -40,16 +42,18 @@ def test_a_run_prints_a_table_and_where_it_lies(triage: Run, cases: Path, tmp_pa
     done = triage("eval", "run", "cases", "--llm", "off", "--no-similar")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines[0].split()[:4] == ["triage", "95", "%", "n"]
-    rows = {line[:13].strip(): line[13:].split() for line in lines[1:8]}
-    assert rows["type exact"][0] == "0.667"
-    assert rows["false alarms"][:1] == ["0.000"]
-    assert rows["action"][:3] == ["-", "-", "-"]
+    assert lines[1].split()[:4] == ["triage", "95", "%", "n"]
+    rows = {line[:28].strip(): line[28:].split() for line in lines[2:13]}
+    assert rows["Failure type exact"][:3] == ["67%", "21–94%", "3"]
+    assert rows["False alarm"][:3] == ["0%", "0–79%", "1"]
+    assert rows["Action acceptable"][:3] == ["-", "-", "0"]
+    assert {"Node right, first", "Rank right, first", "Root-cause class right", "Wrong node accused"} <= set(rows)
+    assert lines[14] == "3 cases, 3 diagnoses, all answered"
     assert max(map(len, lines)) <= 80
     place = tmp_path / lines[-1].removeprefix("The run is in ")
     assert place.parent == tmp_path / "eval-runs"
     assert [r["case"] for r in record.read_records(place)] == ["a1", "a2", "a3"]
-    assert "triage: evaluating: 3 of 3 in" in done.stderr
+    assert re.search("triage: evaluating: 3 of 3 in [0-9]+ s, 1 wrong\n", done.stderr)
 
 
 def test_json_is_one_object_and_stderr_is_quiet_on_request(triage: Run, cases: Path) -> None:
@@ -117,12 +121,63 @@ def test_a_gate_decides_the_exit_code_of_a_run_and_alone(triage: Run, cases: Pat
     (tmp_path / "high.yaml").write_text(GATE % 0.9)
     done = triage("eval", "run", "cases", *LIGHT, "--out", "run", "--gate", "high.yaml", "-q")
     assert done.returncode == 1
-    assert done.stderr.startswith("FAIL  all type_exact: 0.667")
+    assert done.stderr.startswith(
+        "FAIL  Failure type exact (type_exact): 66.67% (20.77% to 93.85%) on 3 cases; below its floor of 90%"
+    )
     assert done.stdout.endswith("The run is in run\n")
     assert triage("eval", "run", "cases", *LIGHT, "--out", "run", "--gate", "low.yaml").returncode == 0
     assert triage("eval", "gate", "run", "high.yaml").returncode == 1
     held = triage("eval", "gate", "run", "low.yaml")
-    assert (held.returncode, held.stdout.splitlines()[-1]) == (0, "gate: 1 of 1 bounds hold")
+    assert (held.returncode, held.stdout.splitlines()[-1]) == (0, "gate: passed, the one bound holds")
+
+
+def test_a_run_that_is_not_finished_passes_no_gate_and_says_so(triage: Run, cases: Path, tmp_path: Path) -> None:
+    (tmp_path / "low.yaml").write_text(GATE % 0)
+    triage("eval", "run", "cases", *LIGHT, "--out", "run")
+    records = record.read_records(tmp_path / "run")
+    (tmp_path / "run" / "records.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records[:2]))
+    again = triage("eval", "rescore", "run")
+    assert (again.returncode, again.stderr) == (0, "triage: run is not finished: 1 of 3 cases has no record (a3)\n")
+    done = triage("eval", "gate", "run", "low.yaml")
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[0] == "FAIL  1 of 3 cases has no record (a3)"
+    (tmp_path / "run" / "metrics.json").unlink()
+    bare = triage("eval", "gate", "run", "low.yaml")
+    assert bare.returncode == 2
+    command = "triage eval run cases --llm off --no-similar --no-baselines --out run"
+    assert bare.stderr == (
+        f"triage: run is not finished: 1 of 3 cases has no record (a3); go on with `{command}`, "
+        "or score what is there: triage eval rescore run\n"
+    )
+
+
+def test_a_run_without_a_record_is_not_called_unlabelled(triage: Run, cases: Path, tmp_path: Path) -> None:
+    (tmp_path / "low.yaml").write_text(GATE % 0)
+    triage("eval", "run", "cases", *LIGHT, "--out", "run")
+    (tmp_path / "run" / "records.jsonl").unlink()
+    triage("eval", "rescore", "run")
+    said = triage("eval", "gate", "run", "low.yaml").stdout
+    assert "cannot be checked, no case has run" in said and "labelled" not in said
+
+
+def test_a_gate_file_that_is_not_there_says_where_one_is_described(triage: Run, cases: Path) -> None:
+    triage("eval", "run", "cases", *LIGHT, "--out", "run")
+    done = triage("eval", "gate", "run")
+    assert done.returncode == 2
+    assert done.stderr.startswith("triage: eval/gate.yaml: ") and "docs/evaluation.md has a small one" in done.stderr
+
+
+def test_a_resumed_run_says_what_is_there_and_what_is_not_chosen(triage: Run, cases: Path) -> None:
+    triage("eval", "run", "cases", *LIGHT, "--out", "run", "--only", "a1,a3")
+    done = triage("eval", "run", "cases", *LIGHT, "--out", "run", "--only", "a1,a2")
+    assert "triage: run is resumed: 1 of 2 diagnoses are there\n" in done.stderr
+    assert "triage: 1 other case of this run is not chosen now and stays as it is\n" in done.stderr
+    other = triage("eval", "run", "cases", "--llm", "off", "--no-baselines", "--out", "run")
+    assert other.returncode == 2
+    assert (
+        other.stderr.splitlines()[-1]
+        == "triage: run: cannot be resumed: it was made with --no-similar; add --no-similar"
+    )
 
 
 def test_a_gate_that_cannot_be_read_stops_before_anything_runs(triage: Run, cases: Path, tmp_path: Path) -> None:
@@ -151,6 +206,9 @@ def test_a_report_is_a_page_and_a_summary(triage: Run, cases: Path, tmp_path: Pa
     (tmp_path / "run" / "metrics.json").unlink()
     done = triage("eval", "report", "run")
     assert (done.returncode, done.stdout) == (0, "run/report.html\nrun/summary.md\n")
+    told = json.loads(triage("eval", "report", "run", "--format", "json").stdout)
+    assert told == {"report": "run/report.html", "summary": "run/summary.md"}
+    assert triage("eval", "report", "run", "-q").stdout == ""
     assert "tokens_per_shard" in (tmp_path / "run" / "report.html").read_text("utf-8")
     assert (tmp_path / "run" / "summary.md").read_text("utf-8").startswith("# Evaluation of triage: 3 cases")
 
@@ -251,7 +309,9 @@ def test_an_interrupted_run_keeps_what_is_done_and_goes_on(
     assert (process.returncode, out) == (code, "")
     assert "Traceback" not in err
     if code == 130:
-        assert err.endswith("triage: what is done is kept; to go on: triage eval run cases --out run\n")
+        kept = re.search(r"triage: (\d) of 8 diagnoses are kept; to go on: (triage .*)\n$", err)
+        assert kept and int(kept[1]) >= 2
+        assert shlex.split(kept[2]) == ["triage", "eval", "run", "cases", *LIGHT, "--jobs", "1", "--out", "run"]
     wait_until_gone(process.pid, tmp_path / "scratch")
     before = record.read_records(tmp_path / "run")
     assert 2 <= len(before) < 8, "it was interrupted in the middle"
@@ -279,5 +339,6 @@ def test_an_interruption_while_the_workers_start_is_quiet_too(triage: Run, tmp_p
         _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert [line[:7] for line in err.splitlines()] == ["triage:"]
+    assert "nothing was done yet; to begin again: triage eval run cases" in err
     wait_until_gone(process.pid, tmp_path / "scratch")
     assert triage("eval", "run", "cases", *LIGHT, "--out", "run").returncode == 0

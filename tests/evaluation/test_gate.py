@@ -40,18 +40,21 @@ def verdict(tmp_path: Path, text: str):
 def test_floors_and_ceilings_hold_at_their_very_value(tmp_path: Path) -> None:
     found = verdict(tmp_path, "splits: {all: {type_accepted: {min: 0.75, n: 4}, false_alarm: {max: 0}}}")
     assert found.passed and len(found.passes) == 2
-    assert found.passes[1] == "all false_alarm: 0.000 [0.000, 0.793] on 1 cases (at most 0)"
+    assert found.passes[1] == "False alarm (false_alarm): 0% (0% to 79.35%) on 1 case (at most 0%)"
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("all: {type_accepted: {min: 0.76}}", r"all type_accepted: 0.750 \[.*\] on 4 cases; below its floor of 0.76"),
-        ("all: {type_accepted: {max: 0.7}}", "above its ceiling of 0.7"),
+        (
+            "all: {type_accepted: {min: 0.76}}",
+            r"^Failure type right \(type_accepted\): 75% \(.*\) on 4 cases; below its floor of 76%",
+        ),
+        ("all: {type_accepted: {max: 0.7}}", "above its ceiling of 70%"),
         ("all: {type_accepted: {min: 0.5, n: 5}}", "on 4 cases; needs 5 cases"),
-        ("all: {node_top1: {min: 0.5}}", "all node_top1: cannot be checked, no case is labelled for it"),
+        ("all: {node_top1: {min: 0.5}}", "\\(node_top1\\): cannot be checked, no case is labelled for it"),
         ("tag:large: {outcome: {min: 0.5}}", "cannot be checked, the run has no split 'tag:large'"),
-        ("tag:hard: {type_exact: {min: 0.5}}", "tag:hard type_exact: 0.000 .* on 1 cases; below its floor of 0.5"),
+        ("tag:hard: {type_exact: {min: 0.5}}", r"\(tag:hard type_exact\): 0% .* on 1 case; below its floor of 50%"),
     ],
 )
 def test_what_falls_short_fails_in_words(tmp_path: Path, text: str, words: str) -> None:
@@ -63,13 +66,13 @@ def test_what_falls_short_fails_in_words(tmp_path: Path, text: str, words: str) 
 def test_the_margin_over_a_baseline_is_bounded_too(tmp_path: Path) -> None:
     assert verdict(tmp_path, "margins: {keyword-table: {type_accepted: {min: 1}}}").passed
     found = verdict(tmp_path, "margins: {first-error: {type_accepted: {min: 0}}}")
-    assert found.failures == ("type_accepted over first-error: cannot be checked, the run has no baseline 'first-error'",)  # fmt: skip
+    assert found.failures == ("Failure type right over first-error (type_accepted): cannot be checked, the run has no baseline 'first-error'",)  # fmt: skip
 
 
 def test_failures_come_first_in_the_text(tmp_path: Path) -> None:
     text = as_text(verdict(tmp_path, "splits: {all: {outcome: {min: 0}, type_exact: {min: 1}}}"))
     assert [line.split()[0] for line in text.splitlines()] == ["FAIL", "ok", "gate:"]
-    assert text.endswith("gate: 1 of 2 bounds hold\n")
+    assert text.endswith("gate: not passed, 1 of 2 checks failed\n")
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,10 @@ def test_a_resumed_run_keeps_its_start_and_its_cases(tmp_path: Path) -> None:
 
 def test_records_of_other_knowledge_or_model_do_not_mix(tmp_path: Path) -> None:
     run = written(tmp_path / "r")
-    with pytest.raises(UsageError, match="cannot be resumed, for its kb_sha256, model differ"):
+    with pytest.raises(
+        UsageError,
+        match=r"cannot be resumed: it was made with knowledge .*, now .*, with the model .*; give another --out",
+    ):
         written(run, kb_sha256="other", model="openai:x")
 
 

@@ -196,6 +196,6 @@ def test_knowledge_has_one_hash(tmp_path: Path) -> None:
     run(tmp_path / "cases", tmp_path / "run")
     changed = json.loads((tmp_path / "run" / "run.json").read_text())
     (tmp_path / "run" / "run.json").write_text(json.dumps({**changed, "kb_sha256": "0" * 64}))
-    with pytest.raises(TriageError, match="cannot be resumed, for its kb_sha256 differ"):
+    with pytest.raises(TriageError, match="cannot be resumed: it was made with knowledge "):
         run(tmp_path / "cases", tmp_path / "run")
     assert kb.root().is_dir()

@@ -17,6 +17,7 @@ app = typer.Typer(
 )
 app.add_typer(eval_import.app, name="import")
 _RUN = typer.Argument(..., metavar="RUN", help="The folder of a run.")
+_QUIET = typer.Option(False, "--quiet", "-q", help="No progress and notes.")
 _FORMAT = typer.Option(None, "--format", help="text or json.", show_default="text")
 
 
@@ -39,7 +40,7 @@ def run(  # noqa: PLR0913, PLR0917
     no_similar: bool = typer.Option(False, "--no-similar", help="Do not look for similar incidents."),
     no_baselines: bool = typer.Option(False, "--no-baselines", help="Do not run the baselines."),
     format: str | None = _FORMAT,  # noqa: A002
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress and notes."),
+    quiet: bool = _QUIET,
 ) -> int:
     """Run labelled cases and score them.
 
@@ -56,14 +57,16 @@ def run(  # noqa: PLR0913, PLR0917
 
 
 @app.command()
-def rescore(path: Path = _RUN, format: str | None = _FORMAT) -> None:  # noqa: A002
+def rescore(path: Path = _RUN, format: str | None = _FORMAT, quiet: bool = _QUIET) -> None:  # noqa: A002
     """Score a run anew from its records alone."""
     chosen = output.check_format(format, ("text", "json"))
     from triage.cli import eval_table
-    from triage.evaluation import record, runner
+    from triage.evaluation import record, runner, unfinished
 
-    metrics = runner.rescore(path)
-    output.write(json.dumps(metrics) if chosen == "json" else eval_table.table(metrics, record.read_records(path)))
+    metrics, records = runner.rescore(path), record.read_records(path)
+    output.write(json.dumps(metrics) if chosen == "json" else eval_table.table(metrics, records))
+    if lacks := unfinished.missing(record.read_run(path), records):
+        output.note(f"{path} is not finished: {lacks}", quiet)
 
 
 @app.command()
@@ -90,22 +93,28 @@ def gate(
 ) -> int:
     """Hold a run to floors and ceilings.
 
-    Exit codes: 0 all hold, 1 one does not.
+    Exit codes: 0 all hold, 1 one does not or the run is not finished.
     """
-    from triage.evaluation import gate, record
+    from triage.evaluation import gate, record, unfinished
 
-    verdict = gate.check(record.read_metrics(path), gate.load_gate(floors))
+    bounds, metrics = gate.load_gate(floors), record.read_metrics(path)
+    verdict = gate.check(metrics, bounds, unfinished.missing(record.read_run(path), record.read_records(path)))
     output.write(gate.as_text(verdict))
     return 0 if verdict.passed else 1
 
 
 @app.command()
-def report(path: Path = _RUN) -> None:
+def report(path: Path = _RUN, format: str | None = _FORMAT, quiet: bool = _QUIET) -> None:  # noqa: A002
     """Write a page and a summary of a run.
 
-    report.html, which needs no other file, and summary.md, both in the run folder.
+    report.html, which needs no other file, and summary.md, both in the run folder. --quiet does not print where.
     """
+    chosen = output.check_format(format, ("text", "json"))
     from triage.evaluation import html, markdown, runner
 
     runner.rescore(path)
-    output.write(f"{html.write(path)}\n{markdown.write(path)}")
+    page, summary = str(html.write(path)), str(markdown.write(path))
+    if chosen == "json":
+        output.write(json.dumps({"report": page, "summary": summary}))
+    elif not quiet:
+        output.write(f"{page}\n{summary}")

@@ -17,8 +17,9 @@ from types import FrameType
 from triage.cli import eval_table, output, wiring
 from triage.cli.progress import Progress
 from triage.errors import UsageError
-from triage.evaluation import cases, gate, record, runner
+from triage.evaluation import cases, gate, record, runner, unfinished
 from triage.evaluation.cases import Case
+from triage.text import how_many
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +49,23 @@ def run(choice: Choice, chosen: str, quiet: bool) -> int:
             output.note(f"{case.folder}: {warning}; a name can give the answer away", quiet)
     bounds = gate.load_gate(choice.gate) if choice.gate else ()  # a gate that cannot be read is no reason to have run
     path = choice.out or Path("eval-runs") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+    _tell_resumed(path, wanted, choice.repeats, quiet)
     signal.signal(signal.SIGTERM, _end)
     try:
         with Progress("evaluating", quiet) as tell:
             runner.run(wanted, path, _plan(choice, quiet), tell)
     except KeyboardInterrupt:
-        output.note(f"what is done is kept; to go on: triage eval run {' '.join(map(str, choice.cases))} --out {path}")
+        output.note(_kept(path, len(wanted) * choice.repeats))
         raise
     metrics = record.read_metrics(path)
     if chosen == "json":
         output.write(json.dumps({"run": str(path), "metrics": metrics}))
     else:
         output.write(eval_table.table(metrics, record.read_records(path)) + f"\nThe run is in {path}\n")
-    verdict = gate.check(metrics, bounds)
+    lacks = unfinished.missing(record.read_run(path), record.read_records(path))
+    if lacks and not bounds:
+        output.note(f"{path} is not finished: {lacks}", quiet)
+    verdict = gate.check(metrics, bounds, lacks if bounds else "")
     if bounds:
         sys.stderr.write(gate.as_text(verdict))
     return 0 if verdict.passed else 1
@@ -83,6 +88,32 @@ def _plan(choice: Choice, quiet: bool) -> runner.Plan:
         choice.similar,
         choice.baselines,
     )
+
+
+def _tell_resumed(path: Path, wanted: Sequence[Case], repeats: int, quiet: bool) -> None:
+    """What of a run that goes on is there already, and which of its cases are not chosen now."""
+    if not (path / record.RUN).exists():
+        return
+    there = {(r["sha256"], r["repeat"]) for r in record.read_records(path)}
+    done = sum((case.sha256, at) in there for case in wanted for at in range(repeats))
+    output.note(
+        f"{path} is resumed: {done} of {how_many(len(wanted) * repeats, 'diagnosis', 'diagnoses')} are there", quiet
+    )
+    others = {c["id"] for c in record.read_run(path)["cases"]} - {case.id for case in wanted}
+    if others:
+        words = (
+            "is not chosen now and stays as it is" if len(others) == 1 else "are not chosen now and stay as they are"
+        )
+        output.note(f"{how_many(len(others), 'other case')} of this run {words}", quiet)
+
+
+def _kept(path: Path, planned: int) -> str:
+    """What an interruption leaves, and how to go on."""
+    done = len(record.read_records(path)) if path.exists() else 0
+    command = unfinished.go_on(["triage", *sys.argv[1:]], path)
+    if not done:
+        return f"nothing was done yet; to begin again: {command}"
+    return f"{done} of {how_many(planned, 'diagnosis', 'diagnoses')} are kept; to go on: {command}"
 
 
 def _cpus() -> int:

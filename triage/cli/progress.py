@@ -11,13 +11,17 @@ from triage.cli import output
 
 
 class Progress:
-    """Used as `with Progress("evaluating", quiet) as tell: tell(done, total, name)`."""
+    """Used as `with Progress("evaluating", quiet) as tell: tell(done, total, name, wrong)`.
+
+    The first call says how much was there before; wrong: how many of those done now are wrong.
+    """
 
     def __init__(self, what: str, quiet: bool) -> None:
         self._what, self._quiet = what, quiet
         self._bar: Any = None
         self._task: Any = None
-        self._tenth = 0
+        self._tenth = -1
+        self._before = 0
         self._started = time.monotonic()
 
     def __enter__(self) -> Progress:
@@ -38,12 +42,18 @@ class Progress:
             self._bar.start()
         return self
 
-    def __call__(self, done: int, total: int, name: str) -> None:
+    def __call__(self, done: int, total: int, name: str, wrong: int = 0) -> None:
+        bad = f"{wrong} wrong" if wrong else ""
         if self._bar is not None:
-            self._bar.update(self._task, completed=done, total=total, name=name)
-        elif total and done * 10 // total > self._tenth:
+            self._bar.update(self._task, completed=done, total=total, name=", ".join(filter(None, (bad, name))))
+        elif self._tenth < 0:
+            self._before, self._tenth = done, done * 10 // max(total, 1)
+        elif done * 10 // total > self._tenth:
             self._tenth = done * 10 // total
-            output.note(f"{self._what}: {done} of {total} in {time.monotonic() - self._started:.0f} s", self._quiet)
+            spent = time.monotonic() - self._started
+            left = spent / (done - self._before) * (total - done)
+            parts = (f"{done} of {total} in {spent:.0f} s", bad, f"about {left:.0f} s to go" if done < total else "")
+            output.note(f"{self._what}: {', '.join(filter(None, parts))}", self._quiet)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

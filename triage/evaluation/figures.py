@@ -28,8 +28,8 @@ FIGURES: Mapping[str, Figure] = {
     "macro_f1": Figure("Macro F1 over types", "F1 of each labelled type, averaged: rare types count as much as frequent ones", unit="score"),
     "macro_f1_accepted": Figure("Macro F1, accepted types count", "the same, where an accepted type counts as the labelled one", unit="score"),
     "outcome": Figure("Outcome right", "failed, hung, interrupted, healthy or unknown, as labelled"),
-    "cause_class": Figure("Root-cause class right", "hardware, software bug, config error ..., as labelled"),
-    "cause_class_accepted": Figure("Root-cause class right or accepted", "as labelled, or one that the label accepts"),
+    "cause_class": Figure("Root-cause class exact", "hardware, software bug, config error ..., as labelled"),
+    "cause_class_accepted": Figure("Root-cause class right", "as labelled, or one that the label accepts"),
     "category": Figure("Category right", "infrastructure, framework, script or scheduler"),
     "root_hit": Figure("Decisive line cited as root", "a line cited as the root cause is one of those labelled as decisive"),
     "any_hit": Figure("Decisive line cited", "any cited line is one of those labelled as decisive"),
@@ -56,13 +56,15 @@ FIGURES: Mapping[str, Figure] = {
     "selective_supported": Figure("Type right where supported", "of the answers with the status supported"),
     "selective_hypothesis": Figure("Type right where hypothesis", "of the answers with the status hypothesis"),
     "selective_unknown": Figure("Type right where unknown", "of the answers with the status unknown"),
-    "recall_at_1": Figure("Similar incidents found, first", "of the incidents labelled as similar: the one found first"),
-    "recall_at_3": Figure("Similar incidents found, first three", "of the incidents labelled as similar: those among the first three found"),
-    "recall_at_5": Figure("Similar incidents found, first five", "of the incidents labelled as similar: those among the first five found"),
+    "recall_at_1": Figure("Similar incidents, first", "of the incidents labelled as similar: the one found first"),
+    "recall_at_3": Figure("Similar incidents, first three", "of the incidents labelled as similar: those among the first three found"),
+    "recall_at_5": Figure("Similar incidents, first five", "of the incidents labelled as similar: those among the first five found"),
     "mrr": Figure("Similar incidents, MRR", "one over the place of the first labelled incident found, averaged", unit="score"),
     "citation_valid": Figure("Citations valid", "the cited line exists, and the text cited stands in it"),
     "bytes_removed": Figure("Log left out", "share of the bytes that compression leaves out, median"),
     "decisive_kept": Figure("Decisive lines kept", "share of the decisive ranges that compression keeps"),
+    "seconds": Figure("Seconds a case, mean", "wall time of one diagnosis", "low", "seconds"),
+    "peak_mb": Figure("Peak memory, mean", "what a case needed at its highest", "low", "megabytes"),
     "seconds_median": Figure("Seconds a case, median", "wall time of one diagnosis", "low", "seconds"),
     "seconds_p95": Figure("Seconds a case, 95th percentile", "nineteen of twenty cases take less", "low", "seconds"),
     "peak_mb_max": Figure("Peak memory", "the most that a case needed", "low", "megabytes"),
@@ -152,6 +154,11 @@ def counted(metric: Metric) -> str:
     if abs(hits - round(hits)) < 1e-3:
         return f"{round(hits)} of {n}"
     return f"{n} case{'s' if n != 1 else ''}"
+
+
+def by_strength(baselines: Mapping[str, Mapping[str, Metric]]) -> list[str]:
+    """The baselines, first the one that names the failure type best: the order wherever they are shown."""
+    return sorted(baselines, key=lambda name: -rank(baselines[name].get("type_accepted"), "high"))
 
 
 def rank(metric: Metric, better: str) -> float:

@@ -25,7 +25,8 @@ from typing import Any
 
 from triage import kb
 from triage.errors import InputError, KnowledgeError
-from triage.evaluation import metrics
+from triage.evaluation import figures, metrics
+from triage.text import how_many
 
 SCHEMA = "triage.gate/1"
 _EPSILON = 1e-6  # figures are rounded to so many digits
@@ -45,7 +46,9 @@ class Bound:
 
     @property
     def name(self) -> str:
-        return f"{self.part} {self.metric}" if self.section == "splits" else f"{self.metric} over {self.part}"
+        where = ("" if self.part == "all" else f"{self.part} ") if self.section == "splits" else ""
+        over = f" over {self.part}" if self.section == "margins" else ""
+        return f"{figures.figure(self.metric).label}{over} ({where}{self.metric})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ def load_gate(path: Path) -> tuple[Bound, ...]:
     try:
         doc = kb.read_yaml(path)
     except KnowledgeError as error:
-        raise InputError(error.message, "give a gate file, such as eval/gate.yaml") from None
+        raise InputError(error.message, "give a gate file; docs/evaluation.md has a small one to begin with") from None
     if not isinstance(doc, Mapping) or doc.get("schema") != SCHEMA:
         raise InputError(f"{path}: is no gate", f"it must begin with schema: {SCHEMA}")
     for name in doc:
@@ -82,53 +85,63 @@ def load_gate(path: Path) -> tuple[Bound, ...]:
     return found
 
 
-def check(found: Mapping[str, Any], gate: tuple[Bound, ...]) -> Verdict:
-    """The figures of a run (metrics.score) against the bounds."""
+def check(found: Mapping[str, Any], gate: tuple[Bound, ...], missing: str = "") -> Verdict:
+    """The figures of a run (metrics.score) against the bounds. missing: what an interrupted run lacks, which fails it."""
     passes: list[str] = []
-    failures: list[str] = []
+    failures: list[str] = [missing] if missing else []
     for bound in gate:
         parts = found.get(bound.section) or {}
-        figures = parts.get(bound.part)
-        if figures is None:
+        part = parts.get(bound.part)
+        if part is None:
             failures.append(f"{bound.name}: cannot be checked, the run has no {_what(bound)} {bound.part!r}")
             continue
-        figure = figures.get(bound.metric)
+        figure = part.get(bound.metric)
         if figure is None:
-            failures.append(f"{bound.name}: cannot be checked, no case is labelled for it")
+            why = "no case is labelled for it" if found.get("cases") else "no case has run"
+            failures.append(f"{bound.name}: cannot be checked, {why}")
             continue
         wrong = _wrong(bound, float(figure["value"]), int(figure["n"]))
-        (failures if wrong else passes).append(f"{bound.name}: {_shown(figure)}{wrong or _held(bound)}")
+        (failures if wrong else passes).append(f"{bound.name}: {_shown(bound, figure)}{wrong or _held(bound)}")
     return Verdict(tuple(passes), tuple(failures))
 
 
 def as_text(verdict: Verdict) -> str:
-    """Failures first, then how many held."""
+    """Failures first, then the verdict."""
     lines = [f"FAIL  {text}" for text in verdict.failures] + [f"ok    {text}" for text in verdict.passes]
     total = len(verdict.passes) + len(verdict.failures)
-    lines.append(f"gate: {len(verdict.passes)} of {total} bounds hold")
+    if verdict.passed:
+        lines.append(f"gate: passed, {'the one bound holds' if total == 1 else f'all {total} bounds hold'}")
+    else:
+        lines.append(f"gate: not passed, {len(verdict.failures)} of {how_many(total, 'check')} failed")
     return "\n".join(lines) + "\n"
 
 
 def _wrong(bound: Bound, value: float, n: int) -> str:
     if n < bound.cases:
-        return f"; needs {bound.cases} cases"
+        return f"; needs {how_many(bound.cases, 'case')}"
     if bound.floor is not None and value < bound.floor - _EPSILON:
-        return f"; below its floor of {bound.floor:g}"
+        return f"; below its floor of {_exact(bound, bound.floor)}"
     if bound.ceiling is not None and value > bound.ceiling + _EPSILON:
-        return f"; above its ceiling of {bound.ceiling:g}"
+        return f"; above its ceiling of {_exact(bound, bound.ceiling)}"
     return ""
 
 
 def _held(bound: Bound) -> str:
-    limits = [f"at least {bound.floor:g}"] if bound.floor is not None else []
-    limits += [f"at most {bound.ceiling:g}"] if bound.ceiling is not None else []
+    limits = [f"at least {_exact(bound, bound.floor)}"] if bound.floor is not None else []
+    limits += [f"at most {_exact(bound, bound.ceiling)}"] if bound.ceiling is not None else []
     return f" ({', '.join(limits)})"
 
 
-def _shown(figure: Mapping[str, Any]) -> str:
+def _shown(bound: Bound, figure: Mapping[str, Any]) -> str:
     low, high = figure.get("low"), figure.get("high")
-    span = f" [{low:.3f}, {high:.3f}]" if low is not None and high is not None else ""
-    return f"{figure['value']:.3f}{span} on {figure['n']} cases"
+    span = f" ({_exact(bound, low)} to {_exact(bound, high)})" if low is not None and high is not None else ""
+    return f"{_exact(bound, figure['value'])}{span} on {how_many(int(figure['n']), 'case')}"
+
+
+def _exact(bound: Bound, value: float) -> str:
+    """With the digits that tell one case of many."""
+    unit = figures.figure(bound.metric).unit
+    return f"{value * 100:.4g}%" if unit == "share" else f"{value:.4g}"
 
 
 def _what(bound: Bound) -> str:

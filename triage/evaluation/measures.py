@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from triage.evaluation.answers import Answer, cited, decisive, decisive_groups, shows, text, texts
-from triage.evaluation.bootstrap import Kind
+
+if TYPE_CHECKING:
+    from triage.evaluation.bootstrap import Kind
 
 Value = float | None
 Better = Literal["higher", "lower", ""]

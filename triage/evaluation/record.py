@@ -14,11 +14,10 @@ from types import TracebackType
 from typing import Any, TextIO
 
 from triage.errors import InputError, UsageError
+from triage.evaluation import made, unfinished
 
 SCHEMA = "triage.run/1"
 RUN, RECORDS, METRICS = "run.json", "records.jsonl", "metrics.json"
-# Records made under different values of these cannot stand in one run.
-SAME = ("version", "commit", "code_sha256", "kb_sha256", "model", "settings", "prompts", "similar")
 
 
 def read_run(path: Path) -> dict[str, Any]:
@@ -34,12 +33,21 @@ def read_records(path: Path) -> list[dict[str, Any]]:
 
     A last line that was cut by an interruption is dropped. Errors: InputError with the number of a line that cannot be read.
     """
+    if not (path / RECORDS).exists() and (path / RUN).exists():
+        return []  # interrupted before the first
     latest = {(r["case"], r["repeat"]): r for r in _records(path / RECORDS)}
     return [latest[key] for key in sorted(latest)]
 
 
 def read_metrics(path: Path) -> dict[str, Any]:
-    """metrics.json of a run folder. Errors: InputError."""
+    """metrics.json of a run folder. Errors: InputError, which says of an interrupted run how to go on with it."""
+    if not (path / METRICS).exists() and (path / RUN).exists():
+        run, records = read_run(path), read_records(path)
+        lacks = unfinished.missing(run, records) or "its figures are not made"
+        hint = f"go on with `{unfinished.go_on(str(run.get('command') or 'triage eval run CASES'), path)}`"
+        raise InputError(
+            f"{path} is not finished: {lacks}", f"{hint}, or score what is there: triage eval rescore {path}"
+        )
     found = _read_json(path / METRICS)
     if not isinstance(found, dict):
         raise InputError(f"{path / METRICS}: is no JSON object", f"make it anew: triage eval rescore {path}")
@@ -92,11 +100,9 @@ class Recorder:
         """Writes run.json; of a run that is resumed, its start and its cases stay. Errors: UsageError if it was made otherwise."""
         self.run = dict(run)
         if self._before is not None:
-            other = [name for name in SAME if self._before.get(name) != run.get(name)]
-            if other:
-                raise UsageError(
-                    f"{self.path}: cannot be resumed, for its {', '.join(other)} differ from now", "give another --out"
-                )
+            if other := made.differences(self._before, run, made.DECIDING):
+                why, hint = made.refusal(other)
+                raise UsageError(f"{self.path}: cannot be resumed: {why}", hint)
             cases = {c["id"]: c for c in (*self._before["cases"], *run["cases"])}
             self.run["cases"] = [cases[name] for name in sorted(cases)]
             self.run["started"] = self._before["started"]

@@ -12,7 +12,9 @@ from typing import Any
 from triage.config import Settings
 from triage.errors import InputError
 from triage.evaluation import kept, provenance, record, staging
+from triage.evaluation.answers import of_tool
 from triage.evaluation.cases import Case
+from triage.evaluation.measures import outcome, type_accepted
 from triage.evaluation.pool import Pool
 from triage.evaluation.worker import Done, MakeParts, Prepare, Setup, Task
 
@@ -38,11 +40,13 @@ class Plan:
     baselines: bool = True
 
 
-Tell = Callable[[int, int, str], None]  # cases done, of how many, id of the last
+Tell = Callable[
+    [int, int, str, int], None
+]  # diagnoses done, of how many, id of the last, how many of those done now are wrong
 Item = tuple[Case, int]  # a case and which repeat
 
 
-def run(cases: Sequence[Case], path: Path, plan: Plan, tell: Tell = lambda _done, _all, _id: None) -> None:
+def run(cases: Sequence[Case], path: Path, plan: Plan, tell: Tell = lambda _done, _all, _id, _wrong: None) -> None:
     """Runs what has no record yet and scores the whole run folder.
 
     The user's home and database are never touched: the workers have a temporary home. Errors: InputError for labels that
@@ -57,10 +61,11 @@ def run(cases: Sequence[Case], path: Path, plan: Plan, tell: Tell = lambda _done
             for repeat in range(plan.repeats)
             if (problem := folder.done.get((case.sha256, repeat))) is None or (plan.again and problem)
         ]
-        done = len(cases) * plan.repeats - len(todo)
-        tell(done, len(cases) * plan.repeats, "")
+        total = len(cases) * plan.repeats
+        done = total - len(todo)
+        tell(done, total, "", 0)
         if todo:
-            _work(todo, lines, folder, plan, lambda at, name: tell(done + at, len(cases) * plan.repeats, name))
+            _work(todo, lines, folder, plan, lambda at, name, wrong: tell(done + at, total, name, wrong))
         folder.finish()
     rescore(path)
 
@@ -79,7 +84,7 @@ def _work(
     lines: dict[str, dict[str, int]],
     folder: record.Recorder,
     plan: Plan,
-    tell: Callable[[int, str], None],
+    tell: Callable[[int, str, int], None],
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="triage-", ignore_cleanup_errors=True) as scratch:
         pool: Pool[Item] = Pool(_setup(plan, Path(scratch)), plan.jobs, plan.seconds)
@@ -87,10 +92,19 @@ def _work(
         def stage(item: Item, slot: int) -> Task:
             return staging.stage(item[0], Path(scratch) / str(slot))
 
+        wrong = 0
         with contextlib.closing(pool.run(todo, stage)) as finished:  # workers end before their folder goes
             for at, ((case, repeat), done) in enumerate(finished, 1):
-                folder.append({**_record(case, repeat, done, lines[case.id]), "memory": pool.memory})
-                tell(at, case.id)
+                made = {**_record(case, repeat, done, lines[case.id]), "memory": pool.memory}
+                folder.append(made)
+                wrong += not _right(made)
+                tell(at, case.id, wrong)
+
+
+def _right(made: dict[str, Any]) -> bool:
+    """Type and outcome are the labelled ones, or accepted."""
+    answer = of_tool(made)
+    return answer.answered and type_accepted(answer) != 0 and outcome(answer) != 0
 
 
 def _setup(plan: Plan, scratch: Path) -> Setup:
@@ -124,6 +138,7 @@ def _header(cases: Sequence[Case], plan: Plan) -> dict[str, Any]:
         "finished": None,
         **provenance.header(plan.settings),
         "similar": plan.similar,
+        "baselines": plan.baselines,
         "seed": plan.seed,
         "repeats": plan.repeats,
         "jobs": plan.jobs,
