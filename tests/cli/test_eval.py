@@ -20,6 +20,7 @@ import pytest
 from tests.cli.conftest import Run
 from tests.conftest import REPO
 from tests.evaluation import make
+from tests.openai_server import OpenAIServer
 from triage.evaluation import record
 from triage.evaluation.cases import Decisive, load_cases
 
@@ -102,6 +103,27 @@ def test_a_model_that_is_not_asked_is_not_recorded_as_asked(triage: Run, cases: 
     done = triage("eval", "run", "cases", "--no-similar", "--no-baselines", "--llm", "openai:gpt-x", "--out", "run")
     assert "the model openai:gpt-x was not asked" in done.stderr
     assert record.read_run(tmp_path / "run")["model"] == "off"
+
+
+def test_a_model_is_asked_by_the_baselines_and_named_in_the_record(triage: Run, cases: Path, tmp_path: Path) -> None:
+    with OpenAIServer(lambda _asked: '{"outcome": "failed", "failure_type": "key-error"}') as server:
+        done = triage(
+            "eval", "run", "cases", "--no-similar", "--llm", "openai:scripted", "--out", "run", **server.env()
+        )
+    assert done.returncode == 0
+    assert (
+        "the model openai:scripted answers as two of the baselines; this version diagnoses by rules only" in done.stderr
+    )
+    assert "tail-200-" in done.stdout
+    assert record.read_run(tmp_path / "run")["model"] == "openai:scripted"
+    assert len(server.requests) == 2 * len(record.read_records(tmp_path / "run"))
+
+
+def test_a_model_that_cannot_be_meant_is_told_before_anything_runs(triage: Run, cases: Path, tmp_path: Path) -> None:
+    done = triage("eval", "run", "cases", "--no-similar", "--llm", "gpt-x", "--out", "run")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "the model 'gpt-x' is not known" in done.stderr
+    assert not (tmp_path / "run").exists()
 
 
 def test_rescoring_prints_the_same_table(triage: Run, cases: Path, tmp_path: Path) -> None:

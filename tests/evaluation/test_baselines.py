@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from tests.openai_server import Answer, OpenAIServer, status
 from triage import kb
 from triage.evaluation import baseline_llm, baseline_tables, baselines
+from triage.llm.limits import Prices
 
 
 def answer(tmp_path: Path, text: str, name: str = "job.log") -> dict[str, dict[str, Any]]:
@@ -134,6 +136,9 @@ def test_what_cannot_be_read_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
 REPLY = '{"outcome": "failed", "failure_type": "disk-full", "file": "job.log", "line": 3, "action": "fix-and-resubmit"}'
 
 
+PRICES = Prices(2.0, 10.0)
+
+
 class Scripted:
     """A model that says the same always, and remembers what it was asked."""
 
@@ -145,17 +150,56 @@ class Scripted:
         return self.reply
 
 
-def test_the_model_baselines_are_asked_only_with_a_model(tmp_path: Path) -> None:
+def asked(tmp_path: Path, *script: Any, prices: Prices = PRICES) -> tuple[dict[str, Any], list[str], OpenAIServer]:
     (tmp_path / "job.log").write_text("a\nb\nNo space left on device\n")
-    without = baselines.answer_all({"job.log": tmp_path / "job.log"})
-    model = Scripted()
-    found = baselines.answer_all({"job.log": tmp_path / "job.log"}, model)
-    assert set(found) - set(without) == {"tail-200-llm", "whole-log-llm"}
-    assert found["tail-200-llm"] == found["whole-log-llm"] == {
-        "outcome": "failed", "failure_type": "disk-full", "action": "fix-and-resubmit",
-        "evidence": [{"file": "job.log", "line": 3, "role": "root"}],
-    }  # fmt: skip
-    assert all("job.log:3: No space left on device" in p and "disk-full: no space left" in p for p in model.prompts)
+    with OpenAIServer(script) as server:
+        model = server.model(most_seconds=20)
+        return *baseline_llm.answer_all({"job.log": tmp_path / "job.log"}, model, prices), server
+
+
+def test_two_baselines_ask_a_model(tmp_path: Path) -> None:
+    found, notes, server = asked(tmp_path, *[Answer(REPLY, usage=(1000, 100))] * 2)
+    assert set(found) == {"tail-200-llm", "whole-log-llm"}
+    assert notes == []
+    for answer in found.values():
+        usage = answer.pop("usage")
+        assert 0 < usage.pop("seconds") < 60
+        assert usage == {"llm_calls": 1, "tokens_in": 1000, "tokens_out": 100, "cost": pytest.approx(0.003)}
+        assert answer == {
+            "outcome": "failed", "failure_type": "disk-full", "action": "fix-and-resubmit",
+            "evidence": [{"file": "job.log", "line": 3, "role": "root"}],
+        }  # fmt: skip
+    assert len(server.requests) == 2
+    for request in server.requests:
+        assert "job.log:3: No space left on device" in request.text
+        assert "disk-full: no space left" in request.text
+        assert "disk-full" in str(request.body["response_format"])
+
+
+def test_without_prices_there_is_no_cost(tmp_path: Path) -> None:
+    found, _, _ = asked(tmp_path, REPLY, REPLY, prices=Prices())
+    assert found["tail-200-llm"]["usage"]["cost"] is None
+
+
+def test_a_model_that_is_down_is_a_note_and_no_answer(tmp_path: Path) -> None:
+    found, notes, _ = asked(tmp_path, status(401, "wrong key"), REPLY)
+    assert list(found) == ["whole-log-llm"]
+    assert len(notes) == 1
+    assert notes[0].startswith("tail-200-llm: http://127.0.0.1:")
+    assert "refused the key (HTTP 401): wrong key" in notes[0]
+
+
+def test_a_log_that_is_too_long_for_a_model_is_a_wrong_answer_of_it(tmp_path: Path) -> None:
+    found, notes, _ = asked(tmp_path, REPLY, status(400, "maximum context length is 9 tokens"))
+    assert [short(a)[0] for a in found.values()] == ["disk-full", "unknown"]
+    assert "does not fit" in notes[0]
+
+
+def test_of_an_answer_that_was_cut_what_was_said_counts(tmp_path: Path) -> None:
+    found, notes, _ = asked(tmp_path, Answer('{"outcome": "failed", "failure_type": "disk-full", "li', "length"), REPLY)
+    assert short(found["tail-200-llm"]) == ("disk-full", 0)
+    assert found["tail-200-llm"]["usage"]["tokens_out"] == 10
+    assert notes == []
 
 
 def test_the_tail_shows_200_lines_a_file_and_no_secret() -> None:

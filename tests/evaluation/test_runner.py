@@ -8,12 +8,14 @@ import os
 import pickle
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.evaluation import make, spies
+from tests.openai_server import Answer, OpenAIServer, status
 from triage import config, kb
 from triage.cli import wiring
 from triage.errors import InputError, TriageError
@@ -107,6 +109,67 @@ def test_what_is_sent_to_a_worker_holds_no_label(tmp_path: Path) -> None:
     for word in (SECRET_ID, "labelled", "key-error", "software-bug", "marker-source", "failed", case.sha256):
         assert word.encode() not in sent
     assert b"job.out" in sent
+
+
+FACTS = {"JobID": "4242", "State": "CANCELLED by 100", "exit_code": "0:15", "Reason": "a | b\n c"}
+
+
+def test_the_facts_of_the_scheduler_reach_the_pipeline(tmp_path: Path) -> None:
+    """As sacct prints them, in a file beside the inputs; a time limit is seen nowhere else."""
+    log = "step 1 loss 2.5\nstep 2 loss 2.4\n"
+    timeout = {"JobID": "4242", "State": "TIMEOUT", "ExitCode": "0:0"}
+    make.case(tmp_path / "cases", "a1", log, scheduler=timeout, expect_evidence=None)
+    make.case(tmp_path / "cases", "a2", log, expect_evidence=None)
+    found = run(tmp_path / "cases", tmp_path / "run")
+    assert found["a1"]["result"]["failure_type"] == "time-limit"
+    (cited,) = [e for e in found["a1"]["result"]["evidence"] if e["failure_type"] == "time-limit"]
+    assert (cited["file"], cited["line"], cited["text"]) == ("sacct.txt", 2, "4242|TIMEOUT|0:0")
+    assert found["a1"]["citations"]["cited"] == found["a1"]["citations"]["valid"]
+    assert found["a1"]["scheduler"] == timeout
+    assert found["a2"]["result"]["failure_type"] != "time-limit"
+
+
+def test_facts_are_staged_without_a_label_and_only_where_no_input_tells_them(tmp_path: Path) -> None:
+    make.case(tmp_path / "labelled", SECRET_ID, scheduler=FACTS, source="marker-source")
+    told = make.case(tmp_path / "labelled", "a2", scheduler=FACTS, inputs=["job.out", "jobs.txt"])
+    (told / "jobs.txt").write_text("JobID|JobName|State|ExitCode\n4242|train|FAILED|1:0\n")
+    other = make.case(tmp_path / "labelled", "a3", scheduler=FACTS, inputs=["job.out", "sacct.txt"])
+    (other / "sacct.txt").write_text("sacct: error: slurmdbd is not there\n")
+    tasks = {c.id: staging.stage(c, tmp_path / c.id) for c in load_cases(tmp_path / "labelled")}
+    assert tasks[SECRET_ID].inputs == tasks[SECRET_ID].files == ("job.out", "sacct.txt")
+    text = (tasks[SECRET_ID].job / "sacct.txt").read_text()
+    assert text == "JobID|State|ExitCode|Reason\n4242|CANCELLED by 100|0:15|a b c\n"
+    assert tasks["a2"].files == ("job.out", "jobs.txt")
+    assert tasks["a3"].files == ("job.out", "sacct.txt", "scheduler-sacct.txt")
+
+
+def test_a_model_answers_as_two_of_the_baselines(tmp_path: Path) -> None:
+    reply = '{"outcome": "failed", "failure_type": "key-error", "file": "job.out", "line": 6}'
+    make.case(tmp_path / "cases", "a1", expect_root_cause_class="software-bug")
+    make.case(tmp_path / "cases", "a2")
+    with OpenAIServer([Answer(reply, usage=(900, 100)), status(401, "no"), reply, reply]) as server:
+        settings = replace(
+            config.load({"llm": "openai:scripted"}), llm_base_url=server.url, llm_api_key="key-0123456789", llm_price_in=1.0, llm_price_out=2.0
+        )  # fmt: skip
+        asking = replace(plan(baselines=True, jobs=1, make_model=wiring.model), settings=settings)
+        runner.run(load_cases(tmp_path / "cases"), tmp_path / "run", asking)
+    first, second = sorted(record.read_records(tmp_path / "run"), key=lambda r: len(r["baselines"]))
+    assert (first["problem"], second["problem"], second["notes"]) == ("", "", [])
+    assert "whole-log-llm: " in first["notes"][0]
+    assert "HTTP 401" in first["notes"][0]
+    assert first["baselines"]["tail-200-llm"]["usage"]["cost"] == pytest.approx(0.0011)
+    assert set(second["baselines"]) - set(first["baselines"]) == {"whole-log-llm"}
+    header = record.read_run(tmp_path / "run")
+    assert (header["model"], [p["name"] for p in header["prompts"]]) == ("openai:scripted", ["baseline"])
+    assert len(header["prompts"][0]["sha256"]) == 64
+    assert "key-0123456789" not in (tmp_path / "run" / "run.json").read_text()
+    figures = record.read_metrics(tmp_path / "run")["baselines"]["tail-200-llm"]
+    assert figures["type_exact"]["value"] == 1.0
+    assert figures["tokens"]["value"] == pytest.approx((1000 + 110) / 2)
+    assert "tokens" not in record.read_metrics(tmp_path / "run")["baselines"]["first-error"]
+    wire = json.dumps([r.body for r in server.requests])
+    assert "software-bug" not in wire
+    assert str(tmp_path) not in wire
 
 
 def test_the_users_home_is_not_touched_and_similar_incidents_are_found(tmp_path: Path) -> None:

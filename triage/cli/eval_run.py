@@ -73,7 +73,10 @@ def run(choice: Choice, chosen: str, quiet: bool) -> int:
 
 def _plan(choice: Choice, quiet: bool) -> runner.Plan:
     settings = wiring.settings(choice.llm)
-    if unasked := wiring.no_model(settings):
+    if settings.llm != "off" and choice.baselines:
+        wiring.model(settings)  # a name that cannot be meant is an error before anything runs
+        output.note(f"the model {settings.llm} answers as two of the baselines; {wiring.BY_RULES}", quiet)
+    elif unasked := wiring.no_model(settings):
         output.note(unasked, quiet)
         settings = replace(settings, llm="off")
     return runner.Plan(
@@ -87,6 +90,7 @@ def _plan(choice: Choice, quiet: bool) -> runner.Plan:
         choice.retry,
         choice.similar,
         choice.baselines,
+        wiring.model,
     )
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from triage.store.incidents import IncidentStore
 
 MAX_SIMILAR = 3
+BY_RULES = "this version diagnoses by rules only"
 
 
 def settings(llm: str | None = None) -> Settings:
@@ -152,4 +153,4 @@ def asked(chosen: Settings) -> str:
 
 def no_model(chosen: Settings) -> str:
     """A note for `missing` when a model is set that this version does not ask."""
-    return "" if chosen.llm == "off" else f"the model {chosen.llm} was not asked: this version diagnoses by rules only"
+    return "" if chosen.llm == "off" else f"the model {chosen.llm} was not asked: {BY_RULES}"

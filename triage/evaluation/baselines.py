@@ -3,7 +3,7 @@
 last-exception   the class of the last exception that a Python traceback (or a bare line) names
 first-error      the first line that says error, exception or fail, mapped by exception name and keywords
 keyword-table    the first row of a keyword table that fits a line among the last 200 of each file
-With a model (baseline_llm.py): tail-200-llm and whole-log-llm.
+Two more ask a model: baseline_llm.py.
 
 An answer: {"outcome", "failure_type", "evidence": [{"file", "line", "role"}], "action"}.
 """
@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from triage.evaluation import baseline_llm, baseline_tables
-from triage.evaluation.baseline_llm import Ask
+from triage.evaluation import baseline_tables
 from triage.ingest import streams
 
 TAIL = 200
@@ -43,18 +42,14 @@ class Seen:
     wrapper: tuple[int, str, str] | None = None
 
 
-def answer_all(files: Mapping[str, Path], ask: Ask | None = None) -> dict[str, dict[str, Any]]:
+def answer_all(files: Mapping[str, Path]) -> dict[str, dict[str, Any]]:
     """The answer of each baseline to one job's files (name -> place), read once, in the order given."""
     seen = [look(name, path) for name, path in files.items()]
-    found = {
+    return {
         "last-exception": last_exception(seen),
         "first-error": first_error(seen),
         "keyword-table": keyword_table(seen),
     }
-    if ask is not None:
-        found["tail-200-llm"] = baseline_llm.tail([(s.file, list(s.tail)) for s in seen], ask)
-        found["whole-log-llm"] = baseline_llm.whole([(name, numbered(path)) for name, path in files.items()], ask)
-    return found
 
 
 def look(name: str, path: Path) -> Seen:

@@ -57,7 +57,7 @@ def score(
         },
         "types": confusion.by_type(answers, about, draws),
         "confusion": confusion.confusion(answers),
-        "baselines": {name: _figures(found, labelled, draws) for name, found in said.items()},
+        "baselines": {name: _figures(found, labelled, draws) | _spent(found, draws) for name, found in said.items()},
         "margins": {name: margins(found, answers, labelled, draws) for name, found in said.items()},
         "definitions": definitions(),
     }
@@ -133,6 +133,12 @@ def _figures(answers: Sequence[Answer], measures: Sequence[Measure], draws: Draw
     found["macro_f1"] = _json(bootstrap.macro_f1(exact, draws))
     found["macro_f1_accepted"] = _json(bootstrap.macro_f1(accepted, draws))
     return found | {f"{m.name}_gpu": _json(confusion.estimate(m, answers, draws, weighted=True)) for m in measures}
+
+
+def _spent(answers: Sequence[Answer], draws: Draws) -> dict[str, Any]:
+    """Tokens and cost of a baseline that asks a model; nothing of the others."""
+    found = {name: _json(QUANTITIES[name][0](answers, draws)) for name in ("tokens", "cost")}
+    return {name: figure for name, figure in found.items() if figure}
 
 
 def labels(answers: Sequence[Answer], draws: Draws, accepted: bool = False) -> Labels:

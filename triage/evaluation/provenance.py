@@ -14,19 +14,19 @@ from pathlib import Path
 from typing import Any
 
 import triage
-from triage import config, kb
+from triage import config, kb, prompts
 from triage.config import Settings
 from triage.redact import redact
 
 _PACKAGES = (
-    "ahocorasick-rs", "alembic", "chromadb", "filelock", "google-re2", "numpy", "onnxruntime", "platformdirs", "pyyaml", "rich",
-    "sqlalchemy", "tokenizers", "typer", "zstandard",
+    "ahocorasick-rs", "alembic", "chromadb", "filelock", "google-re2", "httpx", "langchain", "langchain-openai", "numpy", "onnxruntime", "openai",
+    "platformdirs", "pyyaml", "rich", "sqlalchemy", "tokenizers", "typer", "zstandard",
 )  # fmt: skip
 _NOT_TOLD = ("home", "database_url")  # an evaluation has a home and a database of its own
 
 
-def header(settings: Settings) -> dict[str, Any]:
-    """The fields of run.json that tell of the program, its knowledge and its surroundings."""
+def header(settings: Settings, asked: Iterable[str] = ()) -> dict[str, Any]:
+    """The fields of run.json that tell of the program, its knowledge and its surroundings. asked: names of prompts."""
     here = Path(triage.__file__).parent
     return {
         "version": triage.__version__,
@@ -34,7 +34,7 @@ def header(settings: Settings) -> dict[str, Any]:
         "command": redact(shlex.join(["triage", *sys.argv[1:]])),
         "settings": _settings(settings),
         "model": settings.llm,
-        "prompts": [],
+        "prompts": [prompts.load(name).to_json() for name in asked],
         "packages": _packages(),
         "python": platform.python_version(),
         "platform": platform.platform(),

@@ -11,20 +11,22 @@ from typing import Any
 
 from triage.config import Settings
 from triage.errors import InputError
-from triage.evaluation import kept, provenance, record, staging
+from triage.evaluation import baseline_llm, kept, provenance, record, staging
 from triage.evaluation.answers import of_tool
 from triage.evaluation.cases import Case
 from triage.evaluation.measures import outcome, type_accepted
 from triage.evaluation.pool import Pool
-from triage.evaluation.worker import Done, MakeParts, Prepare, Setup, Task
+from triage.evaluation.worker import Done, MakeModel, MakeParts, Prepare, Setup, Task
 
 _SHOWN = 5
+_BESIDE_MODEL = 30.0  # seconds beside its calls: importing the client, reading the files again
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How to run. make_parts, prepare: importable functions, given the settings with the home of this evaluation.
+    """How to run. make_parts, make_model, prepare: importable functions, given the settings with the home of this evaluation.
 
+    make_model: whom two of the baselines ask; None, or without baselines: nobody.
     seconds: how long a case may take; seed: of the intervals; again: run once more what crashed or timed out before.
     """
 
@@ -38,6 +40,17 @@ class Plan:
     again: bool = False
     similar: bool = True
     baselines: bool = True
+    make_model: MakeModel | None = None
+
+    @property
+    def asks(self) -> bool:
+        """Whether a model is asked at all."""
+        return self.baselines and self.make_model is not None and self.settings.llm != "off"
+
+    @property
+    def most_seconds(self) -> float:
+        """How long a worker may take: what waiting for the model adds is no time of the case."""
+        return self.seconds + (baseline_llm.CALLS * self.settings.llm_timeout + _BESIDE_MODEL if self.asks else 0.0)
 
 
 Tell = Callable[
@@ -87,7 +100,7 @@ def _work(
     tell: Callable[[int, str, int], None],
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="triage-", ignore_cleanup_errors=True) as scratch:
-        pool: Pool[Item] = Pool(_setup(plan, Path(scratch)), plan.jobs, plan.seconds)
+        pool: Pool[Item] = Pool(_setup(plan, Path(scratch)), plan.jobs, plan.most_seconds)
 
         def stage(item: Item, slot: int) -> Task:
             return staging.stage(item[0], Path(scratch) / str(slot))
@@ -111,7 +124,8 @@ def _setup(plan: Plan, scratch: Path) -> Setup:
     home = scratch / "home"
     home.mkdir()
     own = replace(plan.settings, home=home, database_url=f"sqlite:///{home / 'triage.db'}", chroma_url="")
-    return Setup(own, plan.make_parts, scratch, plan.prepare if plan.similar else None, plan.baselines)
+    prepare, make_model = plan.prepare if plan.similar else None, plan.make_model if plan.asks else None
+    return Setup(own, plan.make_parts, scratch, prepare, plan.baselines, make_model)
 
 
 def _count_lines(cases: Sequence[Case]) -> dict[str, dict[str, int]]:
@@ -136,7 +150,7 @@ def _header(cases: Sequence[Case], plan: Plan) -> dict[str, Any]:
         "schema": record.SCHEMA,
         "started": record.now(),
         "finished": None,
-        **provenance.header(plan.settings),
+        **provenance.header(plan.settings, [baseline_llm.PROMPT] if plan.asks else []),
         "similar": plan.similar,
         "baselines": plan.baselines,
         "seed": plan.seed,
@@ -159,6 +173,7 @@ def _record(case: Case, repeat: int, done: Done, lines: dict[str, int]) -> dict[
         "source": case.source,
         "synthetic": case.synthetic,
         "gpu_hours": case.gpu_hours,
+        "scheduler": dict(case.scheduler),
         "expect": case.expect.to_json(),
         "alike": kept.alike(case.expect.evidence or (), files),
         "labelled": kept.texts(case.expect.evidence or (), files),

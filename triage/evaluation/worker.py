@@ -22,20 +22,24 @@ from triage.domain import Folded
 from triage.errors import TriageError
 from triage.evaluation import lines
 from triage.evaluation.memory import Peak
+from triage.llm.limits import Prices
+from triage.llm.values import ChatModel
 
 MakeParts = Callable[[Settings], pipeline.Parts]  # must be importable, for it goes to another process
+MakeModel = Callable[[Settings], ChatModel | None]
 Prepare = Callable[[Settings], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What all workers share. scratch: a folder that goes when the run ends."""
+    """What all workers share. scratch: a folder that goes when the run ends; make_model: whom the baselines may ask."""
 
     settings: Settings
     make_parts: MakeParts
     scratch: Path
     prepare: Prepare | None = None  # done once, by the first worker
     baselines: bool = True
+    make_model: MakeModel | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,26 +85,29 @@ def serve(link: Connection, setup: Setup, first: bool) -> None:
         if first and setup.prepare is not None:
             setup.prepare(setup.settings)
         parts = setup.make_parts(setup.settings)
+        model = setup.make_model(setup.settings) if setup.make_model else None
     except TriageError as error:
         link.send(Ready(problem=str(error)))
         return
     try:
         link.send(Ready(memory=peak.source))
         while True:
-            link.send(_do(link.recv(), parts, peak, setup.baselines))
+            task = link.recv()
+            done = _do(task, parts, peak)
+            if setup.baselines:
+                _baselines(task, done, model, setup.settings)
+            link.send(done)
     except (EOFError, BrokenPipeError, ConnectionResetError):
         os.chdir("/")
         shutil.rmtree(setup.scratch, ignore_errors=True)
 
 
-def _do(task: Task, parts: pipeline.Parts, peak: Peak, baselines: bool) -> Done:
+def _do(task: Task, parts: pipeline.Parts, peak: Peak) -> Done:
     os.chdir(task.job)
     done = Done()
     _diagnose(task, parts, peak, done)
     if done.result is not None:
         done.citations = _citations(done.result, task)
-    if baselines:
-        _baselines(task, done)
     return done
 
 
@@ -140,10 +147,16 @@ def _citations(result: dict[str, Any], task: Task) -> dict[str, int]:
     return {"cited": len(cited), "valid": sum(at in there and lines.shows(there[at], text) for at, text in cited)}
 
 
-def _baselines(task: Task, done: Done) -> None:
-    from triage.evaluation import baselines
+def _baselines(task: Task, done: Done, model: ChatModel | None, settings: Settings) -> None:
+    from triage.evaluation import baseline_llm, baselines
 
+    files = {name: task.job / name for name in task.files}
     try:
-        done.baselines = baselines.answer_all({name: task.job / name for name in task.files})
+        done.baselines = baselines.answer_all(files)
+        if model is not None:
+            prices = Prices(settings.llm_price_in, settings.llm_price_out)
+            answers, notes = baseline_llm.answer_all(files, model, prices)
+            done.baselines |= answers
+            done.notes += notes
     except Exception as error:  # noqa: BLE001 - a baseline that crashes must not cost the tool's own answer
         done.notes.append(f"baselines: {_crash(error)}")

@@ -24,19 +24,20 @@ def costs(report: Report) -> Safe:
         _plot("Seconds a case", report.rows, lambda r: r.seconds, "seconds"),
         _plot("Peak memory", report.rows, lambda r: r.peak_mb, "megabytes"),
     ]
-    if report.model:
+    asked = report.all.get("tokens") is not None
+    if asked:
         plots.append(
             _plot("Tokens a case", report.rows, lambda r: _usage(r, "tokens_in") + _usage(r, "tokens_out"), "count")
         )
     figures = [
         el("div", el("dt", figure(n).label), el("dd", with_interval(m, figure(n).unit)), title=figure(n).means)
-        for n in (COSTS if report.model else COSTS[:-2])
+        for n in (COSTS if asked else COSTS[:-2])
         if (m := report.all.get(n))
     ]
     slow = sorted(report.rows, key=lambda r: -r.seconds)[:SLOWEST]
     links = [[el("a", r.title, href=f"#{r.anchor}"), f" {written(r.seconds, 'seconds')} "] for r in slow]
     return section(
-        "costs", "Time, memory and size" + (", tokens and cost" if report.model else ""),
+        "costs", "Time, memory and size" + (", tokens and cost" if asked else ""),
         el("dl", figures, class_="facts"), el("div", plots, class_="figures"), el("p", "Slowest: ", links, class_="note"),
         about="Of one diagnosis, from files to answer.",
     )  # fmt: skip
