@@ -35,9 +35,9 @@ def test_what_one_job_taught_does_not_reach_the_next(tmp_path: Path, knowledge: 
     pipeline._compiled.cache_clear()
     _, alone = pipeline.diagnose([str(tmp_path / "second.log")], parts)
     assert {**after, "timing": {}} == {**alone, "timing": {}}
-    scanner = pipeline._scanner(parts, 1)
+    scanner = pipeline._scanner(parts, (), 1)
     assert scanner._classifier._known == {}
-    assert scanner._classifier._rule_set is pipeline._scanner(parts, 1)._classifier._rule_set
+    assert scanner._classifier._rule_set is pipeline._scanner(parts, (), 1)._classifier._rule_set
 
 
 def test_the_compressed_log_is_handed_out_with_the_cited_line_in_it(tmp_path: Path, knowledge: Knowledge) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from triage import report
+from triage import learned, report
 from triage.compress import dropped, engine, view
 from triage.diagnose.judge import Knowledge, judge
-from triage.domain import Diagnosis, FilterRule, Folded, JobLog, LogFile, Similar
+from triage.domain import Diagnosis, FilterRule, Folded, JobLog, JobPrint, LogFile, Similar
 from triage.errors import InputError, TriageError
+from triage.evidence import jobprint
 from triage.evidence.match import Matcher
 from triage.ingest import assemble, boundaries, kinds, sources, streams
 
@@ -27,9 +29,9 @@ Record = Callable[[Diagnosis, dict[str, Any]], int]
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a pipeline is made of. recall and record may fail: a diagnosis is published all the same.
+    """What a pipeline is made of. recall, record and rules may fail: a diagnosis is published all the same.
 
-    folded: is given the compressed log, by which an evaluation measures what compression keeps.
+    folded: is given the compressed log, by which an evaluation measures what compression keeps; rules: those learned.
     """
 
     knowledge: Knowledge
@@ -40,20 +42,58 @@ class Parts:
     token_budget: int = 12000
     notes: tuple[str, ...] = ()  # what was not asked, for `missing`
     folded: Callable[[Folded], None] = field(default=lambda _folded: None)
+    rules: learned.Rules | None = None
 
 
 def read(paths: Sequence[str], parts: Parts) -> JobLog:
     """One job's files, scanned and assembled; the last run of each. Errors: InputError if nothing is readable."""
     inputs, missing = _inputs(paths)
-    scanner = _scanner(parts, len(inputs))
+    contents, kind = _contents(inputs, parts)
+    rules, notes = learned.in_force(parts.rules, kind)
+    scanner = _scanner(parts, learned.applied(rules), len(inputs))
     files: list[LogFile] = []
-    for i, item in enumerate(inputs, 1):
+    for i, content in enumerate(contents, 1):
+        item = content.item
         parts.tell(f"reading {item.name} ({i}/{len(inputs)})")
-        problems: list[str] = []
-        kind, chunks = kinds.detect(item, streams.chunks(item, problems))
+        file_kind, chunks = kinds.detect(item, content.pieces)
         scanned = scanner.scan(item.name, chunks)
-        files.append(assemble.assemble(scanned, kind, problems, item.modified))
-    return JobLog(tuple(files), missing)
+        files.append(assemble.assemble(scanned, file_kind, content.problems, item.modified))
+    return JobLog(tuple(files), missing, kind, rules, notes)
+
+
+@dataclass(slots=True)
+class _Content:
+    """An input and its bytes, to be read once. problems: filled in reading."""
+
+    item: streams.Input
+    problems: list[str]
+    pieces: Iterator[bytes]
+
+    @classmethod
+    def of(cls, item: streams.Input) -> _Content:
+        problems: list[str] = []
+        return cls(item, problems, streams.chunks(item, problems))
+
+    def head(self) -> bytes:
+        """Its first bytes, which `pieces` still give."""
+        taken: list[bytes] = []
+        size = 0
+        for piece in self.pieces:
+            taken.append(piece)
+            size += len(piece)
+            if size >= jobprint.HEAD_BYTES:
+                break
+        self.pieces = itertools.chain(taken, self.pieces)
+        return b"".join(taken)[: jobprint.HEAD_BYTES]
+
+
+def _contents(inputs: Sequence[streams.Input], parts: Parts) -> tuple[list[_Content], JobPrint | None]:
+    """The inputs to be read, and what kind of job they are of; None when there are no learned rules to ask for."""
+    contents = list(map(_Content.of, inputs))
+    if parts.rules is None:
+        return contents, None
+    output = [content for content in contents if content.item.kind == "job"] or contents
+    return contents, jobprint.job_print(content.head() for content in output[: jobprint.MAX_HEADS])
 
 
 def _inputs(paths: Sequence[str]) -> tuple[tuple[streams.Input, ...], tuple[str, ...]]:
@@ -63,8 +103,9 @@ def _inputs(paths: Sequence[str]) -> tuple[tuple[streams.Input, ...], tuple[str,
     return inputs, missing
 
 
-def _scanner(parts: Parts, files: int) -> engine.Scanner:
-    return _compiled(parts.filters, parts.knowledge.matcher).another(_limits(files))
+def _scanner(parts: Parts, more: tuple[FilterRule, ...], files: int) -> engine.Scanner:
+    """more: rules besides those that triage ships, tried after them."""
+    return _compiled((*parts.filters, *more), parts.knowledge.matcher).another(_limits(files))
 
 
 @functools.lru_cache(1)
@@ -73,13 +114,25 @@ def _compiled(filters: tuple[FilterRule, ...], matcher: Matcher) -> engine.Scann
     return engine.Scanner(filters, matcher.hot_patterns(), boundaries.Boundaries, signatures=matcher.patterns)
 
 
-def taken_by(rule: str, paths: Sequence[str], parts: Parts, context: int = 0) -> Iterator[tuple[str, dropped.Shown]]:
-    """The lines that a filter rule takes, with their file, as they are read. Errors: NotFoundError, InputError."""
+def taken_by(
+    rule: str | FilterRule, paths: Sequence[str], parts: Parts, context: int = 0
+) -> Iterator[tuple[str, dropped.Shown]]:
+    """The lines that a filter rule takes, with their file, as they are read. Errors: NotFoundError, InputError.
+
+    A learned rule that is not in force for this job, and one given as such, is tried after all others.
+    """
     inputs, _ = _inputs(paths)
-    scanner = _scanner(parts, len(inputs))
-    for item in inputs:
-        for shown in dropped.dropped(scanner, rule, streams.chunks(item, []), context):
-            yield item.name, shown
+    contents, kind = _contents(inputs, parts)
+    known = learned.applied(learned.in_force(parts.rules, kind)[0])
+    if isinstance(rule, FilterRule):
+        more: tuple[FilterRule, ...] = () if rule in known else (rule,)
+    else:
+        more = learned.rule_to_show(parts.rules, rule, (*parts.filters, *known))
+    scanner = _scanner(parts, (*known, *more), len(inputs))
+    rule_id = rule if isinstance(rule, str) else rule.id
+    for content in contents:
+        for shown in dropped.dropped(scanner, rule_id, content.pieces, context):
+            yield content.item.name, shown
 
 
 def _limits(files: int) -> engine.ScanLimits:
@@ -96,8 +149,10 @@ def diagnose(paths: Sequence[str], parts: Parts) -> tuple[Diagnosis, dict[str, A
     log = read(paths, parts)
     clock.lap("read")
     parts.tell("looking for the cause")
-    result = judge(log, parts.knowledge)
-    result = replace(result, missing=(*result.missing, *parts.notes))
+    result = judge(learned.unmarked(log), parts.knowledge)
+    hiders = learned.hiders(log, result)
+    said = [hider.note(retired=_writes(parts)) for hider in hiders]
+    result = replace(result, missing=(*result.missing, *parts.notes, *log.notes, *said))
     clock.lap("judge")
     folded = fold(log, result, parts.token_budget)
     parts.folded(folded)
@@ -106,13 +161,20 @@ def diagnose(paths: Sequence[str], parts: Parts) -> tuple[Diagnosis, dict[str, A
     result = _recall(result, parts)
     clock.lap("recall")
     result = replace(result, timing=clock.laps)
-    return _record(result, parts)
+    result, document = _record(result, parts)
+    problem = _settle(log, {hider.rule: hider.reason(result.incident) for hider in hiders}, parts)
+    if problem:
+        result = replace(result, missing=(*result.missing, problem))
+        document = report.to_json(result)
+    return result, document
 
 
 def compress(paths: Sequence[str], parts: Parts) -> Folded:
     """The compressed log alone; the lines that a diagnosis would cite are always in it."""
     log = read(paths, parts)
-    return fold(log, judge(log, parts.knowledge), parts.token_budget)
+    folded = fold(log, judge(learned.unmarked(log), parts.knowledge), parts.token_budget)
+    problem = _settle(log, {}, parts)
+    return replace(folded, cut=(*folded.cut, *log.notes, *filter(None, [problem])))
 
 
 def fold(log: JobLog, result: Diagnosis, budget: int) -> Folded:
@@ -139,6 +201,22 @@ def _record(result: Diagnosis, parts: Parts) -> tuple[Diagnosis, dict[str, Any]]
         except (TriageError, OSError) as error:
             result = replace(result, missing=(*result.missing, f"the incident was not recorded: {error}"))
     return result, report.to_json(result)
+
+
+def _writes(parts: Parts) -> bool:
+    return parts.rules is not None and parts.rules.writes
+
+
+def _settle(log: JobLog, retired: Mapping[str, str], parts: Parts) -> str:
+    """Writes down what the learned rules did in this run; what went wrong, in words."""
+    if parts.rules is None or not parts.rules.writes or not log.learned:
+        return ""
+    try:
+        parts.rules.settle(learned.hits(log), retired)
+    except (TriageError, OSError) as error:
+        still = f", and {', '.join(retired)} not retired" if retired else ""
+        return f"what learned filter rules took was not counted{still}: {error}"
+    return ""
 
 
 class _Clock:

@@ -22,6 +22,7 @@ def compress(
     ),
     context: int = typer.Option(0, "--context", metavar="N", min=0, help="With --dropped: N lines around each."),
     budget: int | None = typer.Option(None, "--budget", metavar="TOKENS", min=200, help="Most tokens of the result."),
+    no_record: bool = typer.Option(False, "--no-record", help="Do not count what learned rules take."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress and notes."),
 ) -> None:
     """Print the log without its routine lines, with original line numbers and an account of what was left out."""
@@ -34,7 +35,8 @@ def compress(
     from triage.cli import wiring
 
     settings = wiring.settings()
-    parts = wiring.parts(settings, output.teller(quiet), record=False, similar=False)
+    rules = wiring.learned_rules(settings, writes=not no_record)
+    parts = wiring.parts(settings, output.teller(quiet), record=False, similar=False, rules=rules)
     if dropped is not None:
         for file, shown in pipeline.taken_by(dropped, paths, parts, context):
             output.write(_line(file, shown.number, shown.text, shown.taken, chosen))

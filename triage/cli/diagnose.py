@@ -34,7 +34,8 @@ def diagnose(
     from triage.cli import wiring
 
     settings = wiring.settings(llm)
-    parts = wiring.parts(settings, output.teller(quiet), record=not no_record)
+    rules = wiring.learned_rules(settings, writes=not no_record)
+    parts = wiring.parts(settings, output.teller(quiet), record=not no_record, rules=rules)
     unasked = wiring.no_model(settings)
     parts = replace(parts, notes=(unasked,) if unasked else ())
     result, document = pipeline.diagnose(paths, parts)

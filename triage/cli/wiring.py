@@ -14,6 +14,7 @@ from triage.diagnose.judge import Knowledge
 from triage.domain import Diagnosis, KnownIncident, Similar
 from triage.errors import IndexUnavailableError
 from triage.evidence.match import Matcher
+from triage.learned import Rules
 from triage.pipeline import Parts, Recall, Record, Tell
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ def knowledge() -> Knowledge:
     return Knowledge(kb.taxonomy(), Matcher(kb.signatures()), kb.cascades(), kb.advice())
 
 
-def parts(chosen: Settings, tell: Tell, record: bool = True, similar: bool = True) -> Parts:
-    """Everything a diagnosis needs; database and index are opened only when they are used."""
+def parts(chosen: Settings, tell: Tell, record: bool = True, similar: bool = True, rules: Rules | None = None) -> Parts:
+    """Everything a diagnosis needs; database and index are opened only when they are used. rules: those learned."""
     return Parts(
         knowledge=knowledge(),
         filters=kb.filter_rules(),
@@ -43,11 +44,19 @@ def parts(chosen: Settings, tell: Tell, record: bool = True, similar: bool = Tru
         record=_record(chosen) if record else None,
         tell=tell,
         token_budget=chosen.token_budget,
+        rules=rules,
     )
 
 
+def learned_rules(chosen: Settings, writes: bool) -> Rules:
+    """writes: what they take is counted, and one that would have hidden evidence is retired."""
+    from triage.cli.learned_rules import LearnedRules
+
+    return LearnedRules(chosen.database_url, writes)
+
+
 def evaluation_parts(chosen: Settings, similar: bool) -> Parts:
-    """The same for a worker of an evaluation: nothing is recorded or told."""
+    """The same for a worker of an evaluation: nothing is recorded or told, and what one site learned has no part in it."""
     return parts(chosen, lambda _text: None, record=False, similar=similar)
 
 

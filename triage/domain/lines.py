@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from triage.domain.labels import FileKind, Outcome
+from triage.domain.rules import JobPrint, LearnedRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,14 @@ class LogFile:
 
 @dataclass(frozen=True, slots=True)
 class JobLog:
-    """Everything that is known of one job; missing: what could not be read, in words."""
+    """Everything that is known of one job; missing: what could not be read, in words.
+
+    kind: what the job runs, None when nobody asked; learned: the learned rules in force, active and shadow; notes: what
+    besides reading could not be done.
+    """
 
     files: tuple[LogFile, ...]
     missing: tuple[str, ...] = ()
+    kind: JobPrint | None = None
+    learned: tuple[LearnedRule, ...] = ()
+    notes: tuple[str, ...] = ()
