@@ -31,10 +31,25 @@ def root() -> Path:
     raise KnowledgeError("the knowledge base kb/ is missing from this installation", "install the package again")
 
 
+class _Strict(_LOADER):  # type: ignore[misc]
+    """Refuses a key that stands twice, of which YAML would silently take the last."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        seen = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
+                if (key.tag, key.value) in seen:
+                    raise yaml.MarkedYAMLError(
+                        problem=f"the key {key.value!r} stands twice", problem_mark=key.start_mark
+                    )
+                seen.add((key.tag, key.value))
+        return super().construct_mapping(node, deep)
+
+
 def read_yaml(path: Path) -> Any:
     """A YAML file. Errors: KnowledgeError with the file and line."""
     try:
-        return yaml.load(path.read_text("utf-8"), _LOADER)  # noqa: S506 - a safe loader
+        return yaml.load(path.read_text("utf-8"), _Strict)  # noqa: S506 - a safe loader
     except (OSError, UnicodeDecodeError) as error:
         raise KnowledgeError(f"{path}: cannot be read: {error}") from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:  # ValueError: a date that does not exist

@@ -8,16 +8,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from triage import kb
 from triage.errors import InputError, KnowledgeError
-from triage.evaluation import neutral
-from triage.evaluation.schema import Check, Problems
+from triage.evaluation import inputs, neutral
+from triage.evaluation.inputs import FILE
+from triage.evaluation.schema import Check, Problems, short
 
 SCHEMA = "triage.case/1"
-FILE = "case.yaml"
 SPLITS = ("dev", "test")
 TAGS = (
     "cascade", "collected", "flight_recorder", "hang", "hard", "hardware", "healthy", "injected", "interrupted", "kernel", "kubernetes",
@@ -92,7 +92,7 @@ class Case:
 
     def files(self) -> Iterator[tuple[str, Path]]:
         """The input files: name relative to the case folder as the diagnosis will see it, and where it lies."""
-        yield from _files(self.folder, self.inputs)
+        yield from inputs.files(self.folder, self.inputs)
 
 
 def load_cases(folder: Path) -> tuple[Case, ...]:
@@ -100,7 +100,9 @@ def load_cases(folder: Path) -> tuple[Case, ...]:
 
     Errors: InputError that names each bad file and field.
     """
-    places = [folder] if (folder / FILE).is_file() else sorted(p.parent for p in folder.glob(f"*/{FILE}"))
+    places = (
+        [folder] if (folder / FILE).is_file() else sorted(p.parent for p in folder.glob(f"*/{FILE}") if p.is_file())
+    )
     if not places:
         raise InputError(f"{folder}: no cases", f"give a folder whose subfolders hold a {FILE}")
     found: dict[str, Case] = {}
@@ -123,12 +125,14 @@ def load_cases(folder: Path) -> tuple[Case, ...]:
 def load_case(folder: Path) -> Case:
     """The case in this folder. Errors: InputError with the file, and every field that is wrong."""
     path = folder / FILE
+    problems = Problems()
     try:
         doc = kb.read_yaml(path)
+        case = _case(folder, Check(doc, "", problems))
     except KnowledgeError as error:
         raise InputError(error.message) from None
-    problems = Problems()
-    case = _case(folder, Check(doc, "", problems))
+    except OSError as error:
+        raise InputError(f"{error.filename or folder}: cannot be read: {error.strerror or error}") from None
     if case is None or problems.found:
         raise InputError(f"{path}: " + "; ".join(problems.found))
     return case
@@ -140,7 +144,9 @@ def _case(folder: Path, doc: Check) -> Case | None:
     if doc.text("schema") != SCHEMA:
         doc.wrong("schema", f"must be {SCHEMA}")
     name = doc.text("id", required=True)
-    inputs = _inputs(folder, doc)
+    if name and not (name.isprintable() and name == name.strip()):
+        doc.wrong("id", f"{short(name)} holds characters that cannot be printed, or blanks around it")
+    names = inputs.check(folder, doc)
     expect = _expect(doc.part("expect"))
     if "similar" in doc.value and expect.similar is None:
         expect = _with_similar(expect, doc.texts("similar"))
@@ -152,7 +158,7 @@ def _case(folder: Path, doc: Check) -> Case | None:
         split=doc.one_of("split", SPLITS, required=True) or "",
         source=doc.text("source", required=True) or "",
         synthetic=doc.flag("synthetic", required=True),
-        inputs=inputs,
+        inputs=names,
         expect=expect,
         license=doc.text("license") or "",
         tags=doc.some_of("tags", TAGS) or (),
@@ -201,11 +207,12 @@ def _evidence(doc: Check) -> tuple[Decisive, ...] | None:
     found = []
     for at, entry in enumerate(entries):
         match entry:
-            case [str(file), int(first), int(last)] if 1 <= first <= last and not isinstance(first, bool):
+            case [str(file), int(first), int(last)] if 1 <= first <= last and bool not in (type(first), type(last)):
                 found.append(Decisive(file, first, last))
             case _:
                 doc.wrong(
-                    f"evidence[{at}]", f"must be [file, first line, last line] with 1 <= first <= last, not {entry!r}"
+                    f"evidence[{at}]",
+                    f"must be [file, first line, last line] with 1 <= first <= last, not {short(entry)}",
                 )
     return tuple(found)
 
@@ -221,34 +228,6 @@ def _alternatives(doc: Check) -> tuple[tuple[str, ...], ...] | None:
         else:
             doc.wrong(f"must_mention[{at}]", "must be a list of alternatives, each a word or phrase")
     return tuple(found)
-
-
-def _inputs(folder: Path, doc: Check) -> tuple[str, ...]:
-    names = doc.texts("inputs", required=True) or ()
-    for name in names:
-        path = PurePosixPath(name)
-        if path.is_absolute() or ".." in path.parts:
-            doc.wrong("inputs", f"{name!r} must lie inside the case folder")
-        elif str(path) == FILE:
-            doc.wrong("inputs", f"{FILE} holds the labels and cannot be an input")
-        elif not (folder / name).exists():
-            doc.wrong("inputs", f"{name!r} is not in the case folder")
-    if not names and not doc.problems.found:
-        doc.wrong("inputs", "is empty")
-    if not doc.problems.found and not any(True for _ in _files(folder, names)):
-        doc.wrong("inputs", "hold no file")
-    return names
-
-
-def _files(folder: Path, inputs: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
-    seen: set[str] = set()
-    for name in inputs:
-        start = folder / name
-        for path in sorted(p for p in start.rglob("*") if p.is_file()) if start.is_dir() else [start]:
-            relative = path.relative_to(folder).as_posix()
-            if relative != FILE and relative not in seen:
-                seen.add(relative)
-                yield relative, path
 
 
 def _sha256(case: Case) -> str:

@@ -2,8 +2,32 @@
 
 from __future__ import annotations
 
+import difflib
+import reprlib
 from collections.abc import Collection
 from typing import Any
+
+_FEW = 12  # names that a message can hold
+
+MOST = 1_000_000_000  # of any number in a case: beyond it, sums and squares lose what they are for
+_REPR = reprlib.Repr()
+_REPR.maxlevel, _REPR.maxlist, _REPR.maxtuple, _REPR.maxdict = 2, 4, 4, 4
+_REPR.maxstring = _REPR.maxother = _REPR.maxlong = 60
+
+
+def short(value: Any) -> str:
+    """A value for a message, cut: an alias in YAML can make it as large as one likes."""
+    return _REPR.repr(value)
+
+
+def unlike(value: Any, allowed: Collection[str]) -> str:
+    """That the value is none of those allowed, with the one that may be meant, or all of them when they are few."""
+    near = difflib.get_close_matches(str(value)[:60], list(allowed), n=1)
+    if near:
+        return f"{short(value)} is not known, did you mean {near[0]}?"
+    if len(allowed) > _FEW:
+        return f"{short(value)} is none of the {len(allowed)} known (docs/evaluation.md lists them)"
+    return f"{short(value)} is not one of {', '.join(sorted(allowed))}"
 
 
 class Problems:
@@ -30,7 +54,8 @@ class Check:
             return False
         for name in self.value:
             if name not in allowed:
-                self.wrong(str(name), "unknown field")
+                near = difflib.get_close_matches(str(name)[:60], list(allowed), n=1)
+                self.wrong(str(name)[:60], "unknown field" + (f", did you mean {near[0]}?" if near else ""))
         return True
 
     def part(self, name: str) -> Check:
@@ -42,23 +67,23 @@ class Check:
             if required and value == "":
                 self.wrong(name, "is empty")
             return value
-        self.wrong(name, f"must be text, not {value!r}")
+        self.wrong(name, f"must be text, not {short(value)}")
         return None
 
     def flag(self, name: str, required: bool = False) -> bool:
         value = self._get(name, required)
         if value is None or isinstance(value, bool):
             return bool(value)
-        self.wrong(name, f"must be true or false, not {value!r}")
+        self.wrong(name, f"must be true or false, not {short(value)}")
         return False
 
     def number(self, name: str) -> float | None:
         value = self._get(name)
         if value is None:
             return None
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < float("inf"):
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= MOST:
             return float(value)
-        self.wrong(name, f"must be a number that is not negative, not {value!r}")
+        self.wrong(name, f"must be a number from 0 to {MOST:.0e}, not {short(value)}")
         return None
 
     def mapping(self, name: str) -> dict[str, Any]:
@@ -72,7 +97,7 @@ class Check:
         value = self._get(name, required)
         if value is None or (isinstance(value, str) and value in allowed):
             return value
-        self.wrong(name, f"{value!r} is not one of {', '.join(sorted(allowed))}")
+        self.wrong(name, unlike(value, allowed))
         return None
 
     def some_of(self, name: str, allowed: Collection[str]) -> tuple[str, ...] | None:
@@ -83,7 +108,7 @@ class Check:
         found = self.texts(name)
         for item in found or ():
             if item not in allowed:
-                self.wrong(name, f"{item!r} is not one of {', '.join(sorted(allowed))}")
+                self.wrong(name, unlike(item, allowed))
         return found
 
     def texts(self, name: str, required: bool = False) -> tuple[str, ...] | None:
@@ -95,16 +120,16 @@ class Check:
 
     def integers(self, name: str) -> tuple[int, ...] | None:
         items = self.items(name)
-        if items is None or all(isinstance(item, int) and not isinstance(item, bool) for item in items):
+        if items is None or all(type(item) is int and 0 <= item <= MOST for item in items):
             return None if items is None else tuple(items)
-        self.wrong(name, "must be a list of whole numbers")
+        self.wrong(name, "must be a list of whole numbers that are not negative")
         return None
 
     def items(self, name: str, required: bool = False) -> list[Any] | None:
         value = self._get(name, required)
         if value is None or isinstance(value, list):
             return value
-        self.wrong(name, f"must be a list, not {value!r}")
+        self.wrong(name, f"must be a list, not {short(value)}")
         return None
 
     def _get(self, name: str, required: bool = False) -> Any:
