@@ -21,6 +21,23 @@ def test_lines_that_differ_in_rank_and_stamp_only_say_the_same(tmp_path: Path) -
     assert alike((), files) == []
 
 
+def test_different_errors_are_not_alike(tmp_path: Path) -> None:
+    (tmp_path / "job.log").write_text(
+        "[rank0] Traceback (most recent call last):\n[rank0] KeyError: 'a'\n"
+        "[rank1] Traceback (most recent call last):\n[rank1] TypeError: no\n"
+        "[rank2] Traceback (most recent call last):\n[rank2] KeyError: 'b'\n"
+        "lost node a\nlost node b\n====\n====\n"
+    )
+    ranges = [Decisive("job.log", a, z) for a, z in ((1, 2), (3, 4), (5, 6), (1, 1), (7, 7), (8, 8), (9, 9), (10, 10))]
+    assert alike(ranges, {"job.log": tmp_path / "job.log"}) == [0, 1, 0, 2, 3, 4, 5, 6]
+
+
+def test_a_rule_of_signs_stands_for_no_other_line(tmp_path: Path) -> None:
+    (tmp_path / "job.log").write_text("====\n----\n")
+    shown = [("job.log", 1, "====", 2)]
+    assert not kept(Decisive("job.log", 2, 2), shown, {"job.log": tmp_path / "job.log"})
+
+
 def test_a_decisive_line_is_kept_by_its_number_or_in_the_line_that_stands_for_it(tmp_path: Path) -> None:
     log = tmp_path / "job.log"
     log.write_text("OSError: '/a/b' at 3\nOSError: '/c/d' at 9\nKeyError: x\n")

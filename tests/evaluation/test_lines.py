@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,20 @@ def test_lines_end_at_newlines_alone(tmp_path: Path, data: bytes, expected: int)
     (tmp_path / "x").write_bytes(data)
     assert lines.count(tmp_path / "x") == expected
     assert list(lines.pick(tmp_path / "x", range(1, 9))) == list(range(1, expected + 1))
+
+
+def test_lines_are_split_wherever_the_pieces_end() -> None:
+    for pieces in ([b"a\nbb\n\nc"], [b"a", b"\nb", b"b\n", b"\n", b"c"], [b"", b"a\n", b"bb", b"\n\nc", b""]):
+        assert list(lines.bounded(pieces)) == [b"a", b"bb", b"", b"c"]
+    assert list(lines.bounded([b"x\n"])) == [b"x"]
+    assert list(lines.bounded([b"abc", b"def\ng"], 4)) == [b"abcd", b"g"]
+
+
+def test_one_endless_line_takes_linear_time(tmp_path: Path) -> None:
+    """64 MB in one line: adding each piece to what stood before would copy gigabytes."""
+    started = time.process_time()
+    assert list(map(len, lines.bounded(b"x" * 65536 for _ in range(1024)))) == [lines.LONGEST]
+    assert time.process_time() - started < 2
 
 
 def test_compressed_and_utf16_files_count_as_a_reader_sees_them(tmp_path: Path) -> None:

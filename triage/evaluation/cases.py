@@ -14,7 +14,7 @@ from typing import Any
 from triage import kb
 from triage.errors import InputError, KnowledgeError
 from triage.evaluation import inputs, neutral
-from triage.evaluation.inputs import FILE as FILE
+from triage.evaluation.inputs import FILE
 from triage.evaluation.schema import Check, Problems, short
 
 SCHEMA = "triage.case/1"

@@ -14,6 +14,8 @@ from triage.evaluation.cases import Decisive
 from triage.redact import redact
 
 _CHANGES = re.compile(r"[0-9a-f\W]+")  # what differs between lines that were folded into one: numbers, stamps, blanks
+_SIGNS = re.compile(r"[\W_]+")
+_LOOKED_AT = 200  # lines of a range that are compared
 _LONG = 200  # a shown line may be cut in its middle
 _LINES, _TEXT = 3, 300  # of a range that a record keeps: lines, characters of a line
 _READ = 4096  # characters of a line in which secrets are looked for: a progress bar may be megabytes
@@ -27,7 +29,7 @@ def kept(decisive: Decisive, shown: Shown, files: Mapping[str, Path]) -> bool:
     """
     if any(decisive.file in ("", file) and decisive.first <= n <= decisive.last for file, n, _, _ in shown):
         return True
-    folded = {said for _, _, text, repeats in shown if repeats > 1 for said in _said(text)}
+    folded = {said for _, _, text, repeats in shown if repeats > 1 for said in _said(text)} - {""}
     if not folded:
         return False
     wanted = range(decisive.first, decisive.last + 1)
@@ -37,24 +39,34 @@ def kept(decisive: Decisive, shown: Shown, files: Mapping[str, Path]) -> bool:
 
 
 def _said(text: str) -> tuple[str, str]:
-    return template(text), wording(heads.split(clean.text(text.encode()))[1])
+    return template(text), _worded(text)
+
+
+def _worded(text: str) -> str:
+    return wording(heads.split(clean.text(text.encode("utf-8", "replace")))[1])
 
 
 def alike(decisive: Sequence[Decisive], files: Mapping[str, Path]) -> list[int]:
-    """A group number for each range: ranges whose first lines differ in numbers and stamps only are one.
+    """A group number for each range: ranges whose lines are of the same wordings, from the first to the last, are one.
 
-    Where every rank prints the same line, all of them are labelled, and a diagnosis cites one for all.
+    Where every rank prints the same lines, all of them are labelled, and a diagnosis cites one for all.
     """
     wanted: dict[str, set[int]] = {}
     for d in decisive:
-        wanted.setdefault(d.file, set()).add(d.first)
+        wanted.setdefault(d.file, set()).update(_compared(d))
     there = {name: lines.pick(files[name], numbers) for name, numbers in wanted.items() if name in files}
     groups: dict[object, int] = {}
     found = []
     for at, d in enumerate(decisive):
-        text = template(there.get(d.file, {}).get(d.first, ""))
-        found.append(groups.setdefault(text or at, len(groups)))
+        picked = there.get(d.file, {})
+        said = tuple(_SIGNS.sub(" ", _worded(picked.get(number, ""))).strip() for number in _compared(d))
+        key = (d.last - d.first, said) if any(said) else at  # blanks and rules say nothing that another could say too
+        found.append(groups.setdefault(key, len(groups)))
     return found
+
+
+def _compared(d: Decisive) -> range:
+    return range(d.first, min(d.last + 1, d.first + _LOOKED_AT))
 
 
 def texts(decisive: Sequence[Decisive], files: Mapping[str, Path]) -> list[tuple[str, int, str]]:

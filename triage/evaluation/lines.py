@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from triage.ingest import streams
 
+LONGEST = 1 << 20
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _UNSEEN = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ufffd]+")
 _HIDDEN = re.compile(r"\[redacted:[a-z-]*\]?")
@@ -23,18 +24,25 @@ def count(path: Path) -> int:
 
 
 def pick(path: Path, wanted: Collection[int]) -> dict[int, str]:
-    """The lines of these numbers (1-based) that the file has."""
-    found: dict[int, str] = {}
-    number, left = 1, b""
-    for piece in _pieces(path):
-        *whole, left = (left + piece).split(b"\n")
-        for raw in whole:
-            if number in wanted:
-                found[number] = raw.decode("utf-8", "replace")
-            number += 1
-    if left and number in wanted:
-        found[number] = left.decode("utf-8", "replace")
-    return found
+    """The lines of these numbers (1-based) that the file has, of each at most the first LONGEST bytes."""
+    return {
+        number: raw.decode("utf-8", "replace")
+        for number, raw in enumerate(bounded(_pieces(path)), 1)
+        if number in wanted
+    }
+
+
+def bounded(pieces: Iterable[bytes], longest: int = LONGEST) -> Iterator[bytes]:
+    """The lines of a stream, of each at most the first so many bytes: in linear time and bounded memory however long one is."""
+    start, some = b"", False  # of the line that is not over yet; some: it has begun
+    for piece in pieces:
+        first, *more = piece.split(b"\n")
+        start, some = start + first[: longest - len(start)], some or bool(first)
+        for line in more:
+            yield start
+            start, some = line[:longest], bool(line)
+    if some:
+        yield start
 
 
 def shows(line: str, text: str) -> bool:

@@ -15,7 +15,8 @@ from typing import Any
 
 from triage.errors import InputError
 from triage.evaluation import lines
-from triage.evaluation.cases import FILE, Case
+from triage.evaluation.cases import Case
+from triage.evaluation.inputs import FILE
 from triage.evaluation.worker import Task
 from triage.ingest import kinds, streams
 

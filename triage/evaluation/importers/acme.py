@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from triage.errors import InputError
+from triage.evaluation import lines
 from triage.ingest import streams
 
 SCHEMA = "triage.trace/1"
@@ -23,6 +24,7 @@ FAILED = frozenset(("FAILED", "TIMEOUT", "NODE_FAIL"))  # as the study counts; C
 ENDED = FAILED | {"COMPLETED", "CANCELLED"}
 _CLASSES = ((1, "1"), (8, "2-8"), (64, "9-64"), (512, "65-512"))  # at most so many GPUs
 _LARGEST = "513+"
+_LONGEST = 100_000  # bytes of a row
 _NAMED = 3  # bad rows that the summary names
 
 
@@ -147,12 +149,8 @@ def size_classes() -> list[str]:
 
 
 def _lines(path: Path, problems: list[str]) -> Iterator[str]:
-    left = b""
-    for piece in streams.chunks(streams.Input(path.name, path, 0), problems):
-        *whole, left = (left + piece).split(b"\n")
-        yield from (line.decode("utf-8", "replace") + "\n" for line in whole)
-    if left:
-        yield left.decode("utf-8", "replace")
+    pieces = streams.chunks(streams.Input(path.name, path, 0), problems)
+    yield from (line.decode("utf-8", "replace") + "\n" for line in lines.bounded(pieces, _LONGEST))
 
 
 def _check_columns(path: Path, names: Any, unread: list[str]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from triage.errors import InputError
-from triage.evaluation import cases, lines, neutral
+from triage.evaluation import cases, inputs, lines, neutral
 
 _PACKED = (".gz", ".xz", ".bz2", ".zst")
 
@@ -42,7 +42,7 @@ def write_all(drafts: Sequence[Draft], out: Path) -> list[Path]:
             raise InputError(f"{draft.where}: the same log as {planned[name][0].where}", "label each log once")
         planned[name] = (draft, _yaml(name, draft))
     for name, (draft, text) in planned.items():
-        there = out / name / cases.FILE
+        there = out / name / inputs.FILE
         if (out / name).exists() and (not there.is_file() or there.read_text("utf-8") != text):
             raise InputError(
                 f"{draft.where}: {out / name} holds this log with other labels", "remove that folder to import it anew"
@@ -91,7 +91,7 @@ def check_evidence(ranges: Sequence[tuple[str, int, int]], files: Mapping[str, P
 
 def _file_name(name: str) -> str:
     stem, dot, ending = name.partition(".")
-    if not stem or _tells(ending) or name == cases.FILE:
+    if not stem or _tells(ending) or name == inputs.FILE:
         stem, dot, ending = stem or "part", ".", "log" + _packing(PurePosixPath(name))
     return (_without_telling(stem) or "part") + dot + ending
 
@@ -130,7 +130,7 @@ def _write(out: Path, name: str, draft: Draft, text: str) -> Path:
             for file, source in draft.files.items():
                 (place / file).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, place / file)
-            (place / cases.FILE).write_text(text, "utf-8")
+            (place / inputs.FILE).write_text(text, "utf-8")
             cases.load_case(place)
             place.rename(final)
     except OSError as error:
