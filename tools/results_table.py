@@ -16,7 +16,9 @@ from typing import Any
 from triage.evaluation.figures import figure, rank, with_interval
 
 BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
-MEASURES = ("type_accepted", "outcome", "root_hit", "action", "missed_failure", "false_alarm")
+MEASURES = (
+    "type_accepted", "outcome", "cause_class_accepted", "root_hit", "node_top1", "rank_top1", "action", "missed_failure", "false_alarm",
+)  # fmt: skip
 BASELINES = 3
 README = Path(__file__).resolve().parents[1] / "README.md"
 Sets = Sequence[tuple[str, Mapping[str, Any]]]

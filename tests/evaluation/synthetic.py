@@ -78,7 +78,7 @@ def _record(i: int, repeat: int, chance: random.Random, model: str) -> dict[str,
     return {
         "case": f"c{i:03}", "sha256": hashlib.sha256(str(i).encode()).hexdigest(), "repeat": repeat, "split": "test" if i % 4 == 0 else "dev",
         "tags": [*(["healthy"] if want == "healthy" else []), *chance.sample(TAGS, 2)], "source": f"made up {nasty[:40]}", "synthetic": True,
-        "gpu_hours": float(8 * i) if i % 2 else None, "expect": _expect(i, want, ranges), "files": files,
+        "gpu_hours": float(8 * i) if i % 2 else None, "expect": _expect(i, want, ranges), "labelled": [["job.out", 100 + i, nasty], ["job.out", 400, f"rank 3: {nasty[:300]}"]][: len(ranges)], "files": files,
         "result": None if problem else _result(i, want, got, nasty, ranges, chance, model), "problem": problem, "seconds": spent,
         "peak_mb": round(120 + 40 * chance.random() + 60 * (i % 7 == 0), 1),
         "compressed": {"bytes_in": 400_000 + i, "bytes_kept": 9_000 + 50 * i, "decisive": [[*r, True] for r in ranges]},

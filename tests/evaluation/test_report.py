@@ -20,7 +20,7 @@ from tests.conftest import REPO
 from tests.evaluation import synthetic
 from triage.errors import InputError
 from triage.evaluation import figures, html, markdown, metrics, record, view
-from triage.evaluation.page import drill, markup, svg
+from triage.evaluation.page import lines, markup, parts, svg
 
 ALLOWED = frozenset(
     re.findall(
@@ -214,13 +214,35 @@ def test_costly_mistakes_are_named_before_any_figure_of_the_rest(page: Page) -> 
         "Needless stops",
         "Wrong nodes accused",
         "Other wrong answers",
+        "Guilty ranks missed",
     ]
     assert [named.index(h) for h in heads] == sorted(named.index(h) for h in heads)
     assert "c001 gpu-lost → healthy" in named
-    assert "c000 healthy → out-of-memory · fix-and-resubmit" in named
+    assert "c000 healthy → out-of-memory" in named
     assert "c003 network-error → timeout" in named
-    assert "c045 hang → key-error · fix-and-resubmit, label: kill-and-restart" in named
-    assert "c044 disk-full → gpu-lost · gpu-044, label: no node" in named
+    assert (
+        "c045 hang → key-error · outcome failed instead of hung · action fix-and-resubmit instead of kill-and-restart"
+        in named
+    )
+    assert (
+        "c044 disk-full → gpu-lost · accuses gpu-044, label: no node · action restart-excluding instead of escalate"
+        in named
+    )
+
+
+def test_nodes_and_ranks_that_were_missed_are_counted_and_named(folder: Path, page: Page) -> None:
+    rows = view.load(folder).rows
+    for what in ("node", "rank"):
+        known = [r for r in rows if r.answer.want.get(f"{what}s")]
+        hits = [r for r in known if r.marks[f"{what}_top1"]]
+        assert 0 < len(hits) < len(known)
+        assert f"guilty {what} {'was named ' if what == 'node' else ''}in {len(hits)} of {len(known)}" in page.text
+        assert f"Guilty {what}s missed {len(known) - len(hits)} of {len(known)}" in page.text
+        shown = [a for a in page.all("details") if f"{what}_top1" in (a.get("data-show") or "").split()]
+        assert len(shown) == len(known) - len(hits)
+    summary = markdown.summary(folder)
+    for name in ("cause_class_accepted", "node_top1", "rank_top1"):
+        assert f"| {figures.figure(name).label} |" in summary
 
 
 def test_the_matrix_holds_every_record_once(folder: Path, source: str) -> None:
@@ -281,21 +303,35 @@ def test_labelled_lines_stand_beside_cited_ones() -> None:
     found["expect"]["evidence"][0][0] = found["expect"]["evidence"][1][0] = found["expect"]["evidence"][2][0] = (
         "logs/job.out"
     )
+    found["labelled"] = [
+        ["logs/job.out", n, said] for n, said in ((5, "before"), (20, "missed"), (31, "here"), (32, "too"))
+    ]
     found["result"]["evidence"] = [
         {"id": "E1", "file": "./logs/job.out", "line": 6, "text": "the cause", "role": "root", "repeats": 3},
         {"id": "E2", "file": "job.out", "line": 25, "text": "beside it", "role": "cascade"},
         {"id": "E3", "file": "logs/job.out", "line": "no number", "text": "?", "role": "context"},
     ]
     row = view.report({}, [found], {}).rows[0]
-    seen = [(x.file, x.where, x.labelled, x.role, x.text) for x in drill.beside(row)]
+    seen = [(x.file, x.where, x.labelled, x.role, x.text) for x in lines.beside(row)]
     assert seen == [
-        ("any file", "40", True, "", ""),
-        ("logs/job.out", "6", True, "root", "the cause"),
-        ("logs/job.out", "20", True, "", ""),
-        ("logs/job.out", "25", False, "cascade", "beside it"),
-        ("logs/job.out", "30–34", True, "", ""),
-        ("other.log", "2", True, "", ""),
+        ("any file", ("40",), True, "", ""),
+        ("logs/job.out", ("6",), True, "root", "the cause"),
+        ("logs/job.out", ("20",), True, "", "missed"),
+        ("logs/job.out", ("25",), False, "cascade", "beside it"),
+        ("logs/job.out", ("30–34",), True, "", "here\ntoo"),
+        ("other.log", ("2",), True, "", ""),
     ]
+
+
+def test_missed_lines_of_many_ranks_stand_in_one_row() -> None:
+    found = synthetic.records(13)[12]
+    found["expect"]["evidence"] = [["job.out", n, n] for n in range(1, 40)]
+    found["labelled"] = [["job.out", n, f"rank {n % 9}: NCCL error"] for n in range(1, 40)]
+    found["result"]["evidence"] = []
+    row = view.report({}, [found], {}).rows[0]
+    (line,) = lines.beside(row)
+    assert line.text.count("NCCL error") == lines.TOGETHER
+    assert "job.out:1, 2, 3, 4, 5, 6 and 33 more" in Page(lines.lines(row, 9000)).text
 
 
 def test_a_model_adds_tokens_prompts_and_what_varied_between_repeats(tmp_path: Path) -> None:
@@ -375,7 +411,7 @@ def test_nothing_but_the_page_is_left_behind(folder: Path, source: str) -> None:
     [
         (["test"], None),
         (["dev"], "All cases are of the split dev"),
-        (["dev", "test"], "20 of 40 cases are of the split dev, which may be looked at while rules are written. The split test shows what to expect on unseen logs: the failure type is right in "),
+        (["dev", "test"], " of the split test. On unseen logs expect the latter at best, and less if test cases were looked at."),
     ],
 )  # fmt: skip
 def test_figures_on_cases_seen_before_say_so(splits: list[str], said: str | None) -> None:
@@ -419,6 +455,31 @@ def test_percent_never_rounds_a_doubt_away(value: float, shown: str) -> None:
 )  # fmt: skip
 def test_a_figure_is_written_with_its_interval(metric: Any, unit: Any, shown: str) -> None:
     assert figures.with_interval(metric, unit) == shown
+
+
+def test_pieces_in_back_ticks_stand_as_code() -> None:
+    made = markup.join(parts.quoted("it said `<b>` and `cut he…"))
+    assert made == "it said <code>&lt;b&gt;</code> and <code>cut he…</code>"
+    assert markup.join(parts.quoted("plain")) == "plain"
+
+
+def test_a_status_that_claims_nothing_is_no_step_of_the_scale(folder: Path, page: Page, source: str) -> None:
+    scale = source.partition('class="tracks statuses"')[2].partition("</table>")[0]
+    assert re.findall(r'<th scope="row">(?:<a[^>]*>)?(\w+)', scale) == ["established", "supported", "hypothesis"]
+    unknown = [r for r in view.load(folder).rows if r.answer.status == "unknown"]
+    assert f"{len(unknown)} answers (" in page.text
+    assert "they claim no cause and say what to fetch" in page.text
+
+
+def test_each_figure_of_a_group_tells_how_many_cases_count_in_it(folder: Path, source: str) -> None:
+    tables = re.findall(r'<table class="tracks groups">.*?</table>', source, flags=re.S)
+    assert len(tables) == 2, "splits and tags apart"
+    found = record.read_metrics(folder)["splits"]["tag:hardware"]
+    row = next(r for r in re.findall(r"<tr.*?</tr>", tables[1], flags=re.S) if ">hardware</a>" in r)
+    for name in ("type_accepted", "root_hit", "missed_failure"):
+        count = figures.counted(found[name]).replace(" of ", "/")
+        assert f'>{figures.percent(found[name]["value"])} <span class="note">{count}</span></td>' in row
+    assert "test" in re.findall(r">(\w+)</a></th>", tables[0])
 
 
 def test_every_metric_has_a_name_for_readers() -> None:

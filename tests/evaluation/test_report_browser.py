@@ -102,7 +102,6 @@ def titles(rows: Any) -> set[str]:
 # ------------------------------------------------------------------------------------------------ filters
 def test_filters_show_the_cases_that_fit_and_count_them(tab: Chromium, report: Report) -> None:
     rows = report.rows
-    assert set(tab.run(SHOWN)) == titles(rows)
     wrong = titles(r for r in rows if not r.right)
     assert set(choose(tab, show="wrong")) == wrong
     assert tab.run("document.getElementById('f-count').textContent") == f"{len(wrong)} of 60 cases"
@@ -111,7 +110,7 @@ def test_filters_show_the_cases_that_fit_and_count_them(tab: Chromium, report: R
     for fault in ("false_alarm", "problem", "any_hit", "action"):
         assert set(choose(tab, show=fault)) == titles(report.having(fault)), fault
     tab.run("document.getElementById('f-clear').click()")
-    assert len(tab.run(SHOWN)) == 60
+    assert set(tab.run(SHOWN)) == titles(r for r in rows if r.grave)
     assert set(choose(tab, tags="hardware")) == titles(r for r in rows if "hardware" in r.tags)
     both = titles(r for r in rows if "hardware" in r.tags and r.split == "test")
     assert set(choose(tab, split="test")) == both
@@ -132,6 +131,66 @@ def test_free_text_finds_lines_nodes_and_cases(tab: Chromium, report: Report) ->
     )
     assert choose(tab, text="no such text anywhere") == []
     assert tab.run("document.getElementById('f-count').textContent") == "0 of 60 cases"
+    assert tab.run("document.getElementById('f-none').checkVisibility()")
+    tab.run("document.getElementById('f-clear-too').click()")
+    assert tab.run(SHOWN)
+    assert not tab.run("document.getElementById('f-none').checkVisibility()")
+
+
+def test_cases_that_matter_come_first_and_the_rest_on_request(tab: Chromium, report: Report) -> None:
+    grave = titles(r for r in report.rows if r.grave)
+    assert set(tab.run(SHOWN)) == grave
+    count = tab.run("document.getElementById('f-count').textContent")
+    assert count == f"{len(grave)} of 60 cases: wrong, or with a costly mistake"
+    rest = "document.querySelector('#f-rest button')"
+    assert tab.run(f"{rest}.textContent").startswith(f"Show the other {60 - len(grave)} cases")
+    tab.run(f"{rest}.click()")
+    assert len(tab.run(SHOWN)) == 60
+    assert tab.run("document.activeElement.tagName") == "SUMMARY", "the first of those that came"
+    assert not tab.run(f"{rest}.checkVisibility()")
+
+
+def test_filters_stand_in_the_address_and_back_leads_to_those_before(tab: Chromium) -> None:
+    def go(step: int) -> tuple[str, set[str]]:
+        tab.run(
+            "new Promise(done => { addEventListener('hashchange', () => setTimeout(done, 0), {once: true}); "
+            f"history.go({step}); }})"
+        )
+        return tab.run("location.hash"), set(tab.run(SHOWN))
+
+    first = set(tab.run(SHOWN))
+    wrong = set(choose(tab, show="wrong"))
+    both = set(choose(tab, got="healthy"))
+    assert tab.run("location.hash") == "#cases?show=wrong&got=healthy"
+    for text in ("c", "c0", "c00"):
+        choose(tab, text=text)
+    assert go(-1) == ("#cases?show=wrong&got=healthy", both), "a word is one step"
+    assert go(-1) == ("#cases?show=wrong", wrong)
+    assert go(-1) == ("", first)
+    assert go(1) == ("#cases?show=wrong", wrong)
+    assert tab.run("document.getElementById('f-show').value") == "wrong"
+    tab.run("location.hash = '#case-c025'")
+    assert go(-1) == ("#cases?show=wrong", wrong), "from a case back to the list"
+
+
+def test_an_address_with_filters_shows_its_cases(browser: Chromium, url: str, report: Report) -> None:
+    browser.open("about:blank")
+    browser.open(f"{url}#cases?tags=hardware&split=test&want=nonsense")
+    assert set(browser.run(SHOWN)) == titles(r for r in report.rows if "hardware" in r.tags and r.split == "test")
+    assert browser.run("(r => r.top >= 0 && r.top < 200)(document.getElementById('cases').getBoundingClientRect())")
+
+
+def test_a_count_leads_to_its_cases(tab: Chromium, report: Report) -> None:
+    for link, expected in (
+        (".mistake h3 a[data-set='show=rank_top1']", report.having("rank_top1")),
+        (".groups a[data-set='tags=hardware']", [r for r in report.rows if "hardware" in r.tags]),
+        (".groups a[data-set='split=test']", [r for r in report.rows if r.split == "test"]),
+        (".types a[data-set='want=hang']", [r for r in report.rows if r.want == "hang"]),
+        (".statuses a[data-set='status=supported']", [r for r in report.rows if r.answer.status == "supported"]),
+    ):
+        tab.run(f'document.querySelector("{link}").click()')
+        tab.run("new Promise(done => setTimeout(done, 50))")
+        assert set(tab.run(SHOWN)) == titles(expected), link
 
 
 def test_cases_sort_by_time_and_name(tab: Chromium, report: Report) -> None:
@@ -155,9 +214,10 @@ def test_tables_sort_by_their_heads(tab: Chromium) -> None:
 
 
 def test_a_cell_of_the_matrix_leads_to_its_cases(tab: Chromium, report: Report) -> None:
-    tab.run("document.querySelector('.matrix td.right a[data-want=\"storage-error\"]').click()")
+    tab.run("document.querySelector('.matrix td.right a[data-set^=\"want=storage-error\"]').click()")
+    tab.run("new Promise(done => setTimeout(done, 50))")
     assert set(tab.run(SHOWN)) == titles(r for r in report.rows if r.want == r.got == "storage-error")
-    tab.run('document.querySelector(\'.matrix td.wrong a[data-want="gpu-lost"][data-got="healthy"]\').click()')
+    tab.run("document.querySelector('.matrix td.wrong a[title^=\"gpu-lost answered as healthy\"]').click()")
     tab.run("new Promise(done => setTimeout(done, 50))")
     assert tab.run("document.getElementById('case-c001').closest('details').open")
     assert len(tab.run(SHOWN)) == 60, "a case that a filter hid is shown again"

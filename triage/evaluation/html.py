@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from triage.evaluation import view
-from triage.evaluation.page import browse, comparison, facts, kinds, overview
+from triage.evaluation.page import browse, comparison, facts, kinds, mistakes, overview
 from triage.evaluation.page.markup import Safe, el
 
 NAME = "report.html"
 SECTIONS = {
     "figures": "Figures", "mistakes": "What went wrong", "baselines": "Baselines", "status": "Status", "confusion": "Confusion",
-    "types": "Types", "tags": "Tags", "repeats": "Repeats", "costs": "Costs", "cases": "Cases", "run": "Run",
+    "types": "Types", "tags": "Splits and tags", "repeats": "Repeats", "costs": "Costs", "cases": "Cases", "run": "Run",
 }  # fmt: skip
 
 
@@ -37,7 +37,7 @@ def render(run: Mapping[str, Any], records: Sequence[Mapping[str, Any]], metrics
 
 def _page(report: view.Report) -> str:
     sections = [
-        overview.headlines(report), overview.mistakes(report), comparison.baselines(report), comparison.statuses(report),
+        overview.headlines(report), mistakes.mistakes(report), comparison.baselines(report), comparison.statuses(report),
         kinds.confusions(report), kinds.by_types(report), kinds.groups(report), facts.repeats(report), facts.costs(report),
         browse.cases(report), facts.run(report),
     ]  # fmt: skip

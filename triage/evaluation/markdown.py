@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from triage.evaluation import view
-from triage.evaluation.figures import FAULTS, figure, percent, rank, with_interval
+from triage.evaluation.figures import FAULTS, figure, percent, with_interval
 from triage.evaluation.page.markup import cut, visible
 from triage.evaluation.page.parts import stamp
 from triage.evaluation.view import Report, Row
 
 NAME = "summary.md"
 SHOWN = (
-    "type_accepted", "type_exact", "macro_f1_accepted", "outcome", "root_hit", "any_hit", "evidence_f1", "action", "must_mention",
-    "missed_failure", "false_alarm", "must_not", "false_stop", "false_restart", "false_cordon", "citation_valid", "decisive_kept",
+    "type_accepted", "type_exact", "macro_f1_accepted", "outcome", "cause_class_accepted", "node_top1", "rank_top1", "root_hit", "any_hit",
+    "evidence_f1", "action", "must_mention", "missed_failure", "false_alarm", "must_not", "false_stop", "false_restart", "false_cordon", "citation_valid", "decisive_kept",
     "bytes_removed", "seconds_median", "seconds_p95", "peak_mb_max",
 )  # fmt: skip
 ALWAYS = ("type_accepted", "outcome", "missed_failure", "false_alarm")
@@ -51,7 +51,7 @@ def _lines(report: Report) -> Iterator[str]:
         f"model {code(report.model)}" if report.model else "no model", f"{report.repeats} repeats" if report.repeats > 1 else "",
         stamp(run.get("started")),
     ]  # fmt: skip
-    yield ", ".join(filter(None, facts)) + ". In brackets: 95% intervals, bootstrap over cases."
+    yield ", ".join(filter(None, facts)) + ". In brackets: 95% intervals."
     yield ""
     if report.unfinished:
         yield f"**{report.unfinished}**\n"
@@ -64,7 +64,7 @@ def _lines(report: Report) -> Iterator[str]:
 
 def results(report: Report) -> Iterator[str]:
     """The tool beside the baselines."""
-    order = sorted(report.baselines, key=lambda b: -rank(report.baselines[b].get("type_accepted"), "high"))
+    order = report.order
     yield _row(["measure", "n", "triage", *map(word, order)])
     yield _row(["---", "---:", *["---"] * (1 + len(order))])
     for name in SHOWN:

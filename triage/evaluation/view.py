@@ -12,23 +12,37 @@ from typing import Any
 from triage.evaluation import record
 from triage.evaluation.answers import Answer, of_baseline, of_tool
 from triage.evaluation.diagnosed import DIAGNOSED
-from triage.evaluation.figures import Metric, rank, with_interval
+from triage.evaluation.figures import Metric, by_strength, rank, with_interval
 from triage.evaluation.measures import LABELLED
+from triage.evaluation.metrics import splits
 from triage.evaluation.page.markup import slug
 
 MARKS = {m.name: m for m in (*LABELLED, *DIAGNOSED)}
 # What costs most, first: name of a measure that is 1 when it went wrong, how it is told.
 COSTLY = ("missed_failure", "false_alarm", "must_not", "false_stop", "false_restart", "false_cordon")
-STATUSES = ("established", "supported", "hypothesis", "unknown")
+# What else goes wrong: the answer itself, where to look, what to do, and what it rests on.
+OTHER = (
+    "type_accepted",
+    "outcome",
+    "node_top1",
+    "rank_top1",
+    "action",
+    "cause_class_accepted",
+    "any_hit",
+    "root_hit",
+    "must_mention",
+)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One record. anchor: id of its place in the page; title: case and, with several repeats, which."""
+    """One record. anchor: id of its place in the page; title: case and, with several repeats, which; sets: the splits of metrics.json
+    that hold it, without tags."""
 
     answer: Answer
     anchor: str
     title: str
+    sets: tuple[str, ...] = ()
 
     @property
     def record(self) -> Mapping[str, Any]:
@@ -86,8 +100,12 @@ class Row:
     @property
     def faults(self) -> list[str]:
         """What went wrong, by name of measure, the costly first."""
-        also = ("type_accepted", "outcome", "action", "any_hit", "root_hit", "must_mention")
-        return [n for n in (*COSTLY, *also) if self.bad(n)] + (["problem"] if self.problem else [])
+        return (["problem"] if self.problem else []) + [n for n in (*COSTLY, *OTHER) if self.bad(n)]
+
+    @property
+    def grave(self) -> bool:
+        """Wrong, or right with a costly mistake."""
+        return not self.right or any(self.bad(n) for n in COSTLY)
 
     @property
     def weight(self) -> tuple[Any, ...]:
@@ -116,6 +134,11 @@ class Report:
     def baselines(self) -> Mapping[str, Mapping[str, Metric]]:
         found = self.metrics.get("baselines")
         return found if isinstance(found, Mapping) else {}
+
+    @property
+    def order(self) -> list[str]:
+        """The baselines, as they are shown everywhere."""
+        return by_strength(self.baselines)
 
     def best_baseline(self, name: str, better: str) -> str:
         """The baseline that does best by this metric; "" where none was measured."""
@@ -153,8 +176,8 @@ class Report:
             return "All cases are of the split dev, which may be looked at while rules are written: on unseen logs expect less."
         test, known = (with_interval(self.split(name).get("type_accepted")) for name in ("test", "dev"))
         return (
-            f"{dev} of {self.cases} cases are of the split dev, which may be looked at while rules are written. The split test shows what to "
-            f"expect on unseen logs: the failure type is right in {test} of it, in {known} of dev."
+            f"The failure type is right in {known} of the split dev ({dev} of {self.cases} cases), which may be looked at while rules are "
+            f"written, and in {test} of the split test. On unseen logs expect the latter at best, and less if test cases were looked at."
         )
 
     def worst_first(self) -> list[Row]:
@@ -200,6 +223,11 @@ def confusion(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
     return found
 
 
+def outcome_pair(row: Row) -> str:
+    """Labelled and answered outcome."""
+    return f"{row.answer.accepted_outcomes[0] or 'not labelled'} → {row.answer.outcome or 'no answer'}"
+
+
 def baseline_answers(row: Row, names: Iterable[str]) -> list[tuple[str, Answer]]:
     """What each baseline answered in this case."""
     answers = ((name, of_baseline(row.record, name)) for name in names)
@@ -215,11 +243,16 @@ def load(run: Path, metrics: Mapping[str, Any] | None = None) -> Report:
 def report(run: Mapping[str, Any], records: Sequence[Mapping[str, Any]], metrics: Mapping[str, Any]) -> Report:
     answers = [of_tool(r) for r in records]
     several = any(a.repeat for a in answers)
+    sets = {
+        name: set(map(id, part))
+        for name, part in splits(answers).items()
+        if name != "all" and not name.startswith("tag:")
+    }
     rows: dict[str, Row] = {}
     for a in answers:
         title = f"{a.case} #{a.repeat + 1}" if several else a.case
         anchor = f"case-{slug(title)}"
         while anchor in rows:
             anchor += "-"
-        rows[anchor] = Row(a, anchor, title)
+        rows[anchor] = Row(a, anchor, title, tuple(name for name, ids in sets.items() if id(a) in ids))
     return Report(run, list(rows.values()), metrics)

@@ -8,14 +8,41 @@ from triage.evaluation.figures import FAULTS
 from triage.evaluation.page import drill
 from triage.evaluation.page.markup import Safe, el
 from triage.evaluation.page.parts import section
-from triage.evaluation.view import Report
+from triage.evaluation.view import Report, outcome_pair
+
+MEANS = ("the labelled type", "another type that the label accepts", "type or outcome wrong")  # of drill.SIGNS
 
 
 def cases(report: Report) -> Safe:
     return section(
-        "cases", "Cases", _controls(report), drill.case_list(report),
-        about="Every case, the costliest mistakes first. Open one to see what was expected beside what was answered, and the lines.",
+        "cases", "Cases", _controls(report), _legend(), drill.case_list(report), _rest(report),
+        about="The costliest mistakes first. Open a case to see what was expected beside what was answered, and the lines.",
     )  # fmt: skip
+
+
+def _legend() -> Safe:
+    marks = [
+        [el("span", sign, class_=f"sign {word}"), f" {means}"]
+        for (sign, word), means in zip(drill.SIGNS.values(), MEANS, strict=True)
+    ]
+    chip = [
+        el("span", "mistake", class_="badge"),
+        " what went wrong beside the type, costly first: point at one to read what it means",
+    ]
+    return el(
+        "ul",
+        [el("li", words) for words in (*marks, ["labelled → ", el("b", "answered"), ", where they differ"], chip)],
+        class_="legend",
+    )
+
+
+def _rest(report: Report) -> Safe:
+    """What the script shows below the list: without it every case is listed."""
+    rest = sum(not r.grave for r in report.rows)
+    return el("div", [
+        el("p", "No case fits these filters. ", el("button", "Clear the filters", type="button", id="f-clear-too"), id="f-none", hidden=True),
+        el("p", el("button", f"Show the other {rest} cases: right, without a costly mistake", type="button"), id="f-rest", hidden=True),
+    ], class_="script")  # fmt: skip
 
 
 def _controls(report: Report) -> Safe:
@@ -31,13 +58,19 @@ def _controls(report: Report) -> Safe:
         ("accepted", f"accepted, not exact ({accepted})"),
         *faults,
     ]
+    sets = [
+        (name, n)
+        for name in dict.fromkeys(s for r in rows for s in r.sets)
+        if (n := sum(name in r.sets for r in rows)) < len(rows)
+    ]
     fields = [
         el("label", "Find", el("input", type="search", id="f-text", placeholder="text, line, node, case", autocomplete="off")),
         _select("Show", "show", show),
         _select("Labelled as", "want", _options(r.want for r in rows)),
         _select("Answered", "got", _options(r.got for r in rows)),
         _select("Tag", "tags", _options(t for r in rows for t in r.tags)),
-        _select("Split", "split", _options(r.split for r in rows)),
+        _select("Split", "split", [("", "any"), *((name, f"{name} ({n})") for name, n in sets)]),
+        _select("Outcome", "outcome", _options(outcome_pair(r) for r in rows)),
         _select("Status", "status", _options(r.answer.status or "none" for r in rows)),
         _select("Order", "order", [("place", "costliest first"), ("case", "case"), ("want", "labelled type"), ("seconds", "slowest first")]),
     ]  # fmt: skip

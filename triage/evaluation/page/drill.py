@@ -1,20 +1,20 @@
-"""The drill-down of a report: one <details> a record, what was expected beside what was answered, labelled lines beside cited ones."""
+"""The drill-down of a report: one <details> a record, what was expected beside what was answered, and the lines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from triage.evaluation.answers import Cited, decisive, in_case, items, shows, text, texts
-from triage.evaluation.figures import FAULTS, seconds
-from triage.evaluation.page.markup import Safe, cut, el, escape
-from triage.evaluation.view import Report, Row, baseline_answers
+from triage.evaluation.answers import items, text, texts
+from triage.evaluation.figures import FAULTS, figure, seconds
+from triage.evaluation.page.lines import lines
+from triage.evaluation.page.markup import Safe, cut, el
+from triage.evaluation.page.parts import log, quoted
+from triage.evaluation.view import Report, Row, baseline_answers, outcome_pair
 
 PAGE_TEXT = 1_200_000  # characters of cited lines of all records together
 RECORD_TEXT = (1_000, 9_000)  # the least and the most of one record
-LINE_TEXT = 500
-MARKUP = 200  # characters around a line
+CHIPS = 3
 SIGNS = {"exact": ("✓", "right"), "accepted": ("≈", "accepted"), "wrong": ("✗", "wrong")}
 
 
@@ -31,7 +31,8 @@ def _case(row: Row, report: Report, place: int, room: int) -> Safe:
     return el(
         "details", _summary(row), _body(row, report, room), class_=f"case {'ok' if row.right else 'bad'}", data_place=place,
         data_show=" ".join(dict.fromkeys(shown)), data_want=row.want, data_got=row.got, data_tags=" ".join(row.tags),
-        data_split=row.split, data_status=row.answer.status or "none", data_seconds=f"{row.seconds:.3f}",
+        data_split=" ".join(row.sets), data_outcome=outcome_pair(row), data_status=row.answer.status or "none",
+        data_seconds=f"{row.seconds:.3f}", data_first=row.grave,
     )  # fmt: skip
 
 
@@ -41,12 +42,17 @@ def _summary(row: Row) -> Safe:
     arrow = [el("span", " → ", class_="to", aria_hidden="true"), el("span", " answered ", class_="sr")]
     kinds = el("span", row.want, [] if same else [*arrow, el("b", row.got)], class_="kinds")
     short = [f for f in row.faults if f not in _told(row)]
+    chips = [el("span", FAULTS[f], class_="badge", title=figure(f).means) for f in short[:CHIPS]]
+    if len(short) > CHIPS:
+        chips.append(
+            el("span", f"+{len(short) - CHIPS}", class_="badge", title=", ".join(FAULTS[f] for f in short[CHIPS:]))
+        )
     return el(
         "summary",
         el("span", el("span", sign, aria_hidden="true"), el("span", word, class_="sr"), class_=f"sign {word}"),
         el("h3", row.title, class_="id"),
         kinds,
-        el("span", [el("span", FAULTS[f], class_="badge") for f in short[:3]], class_="badges"),
+        el("span", chips, class_="badges"),
         el("span", row.answer.status or "", class_="status"),
         el("span", seconds(row.seconds), class_="secs"),
     )
@@ -54,11 +60,11 @@ def _summary(row: Row) -> Safe:
 
 def _told(row: Row) -> set[str]:
     """Faults that others say already."""
-    told = {"type_accepted"} if row.verdict == "wrong" else set()
+    told = {"type_accepted", "cause_class_accepted"} if row.verdict == "wrong" else set()
     if row.problem:
         return set(FAULTS) - {"problem"}
     if {"missed_failure", "false_alarm"} & set(row.faults):
-        told |= {"outcome", "action", "any_hit", "root_hit"}
+        told |= {"outcome", "action", "node_top1", "rank_top1", "any_hit", "root_hit"}
     if {"false_stop", "false_restart"} & set(row.faults):
         told |= {"action"}
     return told | ({"root_hit"} if row.bad("any_hit") else set())
@@ -69,17 +75,15 @@ def _body(row: Row, report: Report, room: int) -> Safe:
     got, want = row.answer.got, row.answer.want
     said = text(got.get("root_cause"))
     why = text(want.get("why"))
-    lines, left = _lines(row, room)
     return el(
         "div",
         el("div", el("h4", "Problem"), el("pre", cut(row.problem, 2000), tabindex="0"), class_="problem") if row.problem else None,
         el("div",
-           el("div", el("h4", "Root cause, as answered"), _log(cut(said, 600), "p") if said else el("p", "nothing was answered", class_="none"),
-              _log(f"The label says: {cut(why, 400)}", "p", "why") if why else None, _steps(got), _others(got)),
+           el("div", el("h4", "Root cause, as answered"), log(quoted(cut(said, 600)), "p") if said else el("p", "nothing was answered", class_="none"),
+              log(f"The label says: {cut(why, 400)}", "p", "why") if why else None, _steps(got), _others(got)),
            el("div", el("h4", "Expected and answered"), _against(row)), class_="two"),
         el("h4", "Labelled lines beside cited lines"),
-        lines,
-        el("p", left, class_="none") if left else None,
+        lines(row, room),
         _baselines(row, report),
         _missing(got),
         el("p", [[el("span", k, " ", el("b", v)), " "] for k, v in _facts(row)], class_="facts"),
@@ -102,12 +106,12 @@ def _against(row: Row) -> Safe:
         ("Must not say", _any(texts(want.get("must_not"))), _said(_not(row.marks["must_not"]), "not said", "said"), _not(row.marks["must_not"])),
     ]  # fmt: skip
     body = [
-        el("tr", el("th", name, scope="row"), el("td", expected or "–"), el("td", _log(answered or "–", "span"), "\u00a0", _mark(mark)))
+        el("tr", el("th", name, scope="row"), el("td", expected or "–"), el("td", log(answered or "–", "span"), "\u00a0", _mark(mark)))
         for name, expected, answered, mark in pairs
         if expected or answered
     ]  # fmt: skip
     head = el("tr", [el("th", h, scope="col") for h in ("", "Expected", "Answered")])
-    return el("div", el("table", el("thead", head), el("tbody", body)), class_="scroll", tabindex="0")
+    return el("div", el("table", el("thead", head), el("tbody", body), class_="against"), class_="scroll", tabindex="0")
 
 
 def _mark(value: float | None) -> Safe | None:
@@ -144,93 +148,12 @@ def _many(part: Mapping[str, Any] | None, name: str) -> str:
     return ", ".join(found[:12]) + (f" and {len(found) - 12} more" if len(found) > 12 else "")
 
 
-# ------------------------------------------------------------------------------------------------ lines
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A row of the table of lines: a cited line, or labelled ranges that are not cited."""
-
-    file: str
-    first: int
-    where: str
-    labelled: bool
-    role: str = ""
-    text: str = ""
-    repeats: int = 1
-
-
-def _lines(row: Row, room: int) -> tuple[Safe, str]:
-    found = list(beside(row))
-    if not found:
-        return el("p", "No line is labelled, and none is cited.", class_="none"), ""
-    body: list[Safe] = []
-    used = 0
-    for line in found:
-        used += len(escape(cut(line.text, LINE_TEXT))) + MARKUP
-        if used > room and body:
-            break
-        body.append(_line(line))
-    head = el("tr", [el("th", h, scope="col") for h in ("Line", "Labelled", "Cited as", "Text")])
-    table = el("table", el("thead", head), el("tbody", body), class_="lines")
-    left = len(found) - len(body)
-    return el("div", table, class_="scroll", tabindex="0"), f"and {left} more in records.jsonl" if left else ""
-
-
-def _line(line: Line) -> Safe:
-    kind = "hit" if line.labelled and line.role else "missed" if line.labelled else "extra"
-    spoken = (
-        _log(cut(line.text, LINE_TEXT), "code")
-        if line.role
-        else el("span", "not cited, so its text is not in the record", class_="none")
-    )
-    often = el("span", f" ×{line.repeats}", class_="often") if line.repeats > 1 else None
-    return el(
-        "tr",
-        el("th", _log(f"{line.file}:{line.where}", "span"), scope="row"),
-        el("td", "decisive" if line.labelled else "–"),
-        el("td", line.role or "not cited"),
-        el("td", spoken, often),
-        class_=kind,
-    )  # fmt: skip
-
-
-def beside(row: Row) -> Iterator[Line]:
-    """Cited lines and labelled ranges in order of file and line; ranges that no line cites, one after the other, as one."""
-    ranges, known = decisive(row.answer), list(row.record.get("files") or {})
-    cited: list[tuple[Cited, Mapping[str, Any]]] = []
-    for item in items(row.answer.got.get("evidence")):
-        if isinstance(item, Mapping) and isinstance(item.get("line"), int):
-            cited.append((Cited(in_case(text(item.get("file")), known), item["line"], text(item.get("role"))), item))
-    found = [
-        Line(c.file, c.line, str(c.line), any(shows(r, c) for r in ranges), c.role or "cited", text(item.get("text")), _repeats(item))
-        for c, item in cited
-    ]  # fmt: skip
-    lost = [r for r in ranges if not any(shows(r, c) for c, _ in cited)]
-    found += [Line(f or "any file", a, str(a) if a == z else f"{a}–{z}", True) for f, a, z in lost]
-    found.sort(key=lambda x: (x.file, x.first, not x.role))
-    held: Line | None = None
-    for line in found:
-        if held and (line.role or line.file != held.file):
-            yield held
-            held = None
-        if line.role:
-            yield line
-        else:
-            held = Line(line.file, line.first, f"{held.where}, {line.where}", True) if held else line
-    if held:
-        yield held
-
-
-def _repeats(item: Mapping[str, Any]) -> int:
-    value = item.get("repeats")
-    return value if isinstance(value, int) else 1
-
-
 # ------------------------------------------------------------------------------------------------ more of one record
 def _steps(got: Mapping[str, Any]) -> Safe | None:
     steps = [s for s in items(got.get("remediation")) if isinstance(s, Mapping)][:3]
     if not steps:
         return None
-    return el("div", el("h4", "Steps proposed"), el("ol", [_log(cut(text(s.get("step")), 260), "li") for s in steps]))
+    return el("div", el("h4", "Steps proposed"), el("ol", [log(cut(text(s.get("step")), 260), "li") for s in steps]))
 
 
 def _others(got: Mapping[str, Any]) -> Safe | None:
@@ -242,7 +165,7 @@ def _others(got: Mapping[str, Any]) -> Safe | None:
 
 def _baselines(row: Row, report: Report) -> Safe | None:
     said = []
-    for name, answer in baseline_answers(row, report.baselines or row.record.get("baselines") or ()):
+    for name, answer in baseline_answers(row, report.order or row.record.get("baselines") or ()):
         good = answer.failure_type in answer.accepted_types if answer.want_type else None
         said.append([el("span", name, " ", el("b", answer.failure_type or "no answer"), " ", _mark(good)), " "])
     return el("p", "Baselines: ", said, class_="facts") if said else None
@@ -250,7 +173,7 @@ def _baselines(row: Row, report: Report) -> Safe | None:
 
 def _missing(got: Mapping[str, Any]) -> Safe | None:
     notes = texts(got.get("missing"))
-    return el("ul", [_log(cut(n, 300), "li") for n in notes[:4]], class_="none") if notes else None
+    return el("ul", [log(cut(n, 300), "li") for n in notes[:4]], class_="none") if notes else None
 
 
 def _facts(row: Row) -> Iterator[tuple[str, str]]:
@@ -284,8 +207,3 @@ def _facts(row: Row) -> Iterator[tuple[str, str]]:
             yield name, value
     if record.get("synthetic"):
         yield "synthetic", "yes"
-
-
-def _log(words: str, name: str, class_: str | None = None) -> Safe:
-    """Text that came from a log or a model: it keeps its own direction."""
-    return el(name, words, class_=f"log {class_}" if class_ else "log", dir="ltr")

@@ -121,17 +121,17 @@ def _yes(value: Any) -> str:
 def _every_figure(report: Report) -> Safe:
     names = [n for n in report.all if not n.endswith("_gpu") and isinstance(report.all[n], Mapping)]
     heavy = [n for n in names if report.all.get(f"{n}_gpu")]
-    heads = ["Figure", "n", "triage", *(["by GPU-hours"] if heavy else []), *report.baselines]
+    heads = ["Figure", "n", "triage", *(["by GPU-hours"] if heavy else []), *report.order]
     body = []
     for n in names:
         what, metric = figure(n), report.all[n]
         cells: list[Metric] = [
             metric,
             *([report.all.get(f"{n}_gpu")] if heavy else []),
-            *(b.get(n) for b in report.baselines.values()),
+            *(report.baselines[b].get(n) for b in report.order),
         ]
         body.append(el(
-            "tr", el("th", what.label, el("span", what.means or n, class_="note"), scope="row"), el("td", (metric or {}).get("n", "–"), class_="num"),
+            "tr", el("th", what.label, " ", el("code", n), el("span", what.means, class_="note"), scope="row"), el("td", (metric or {}).get("n", "–"), class_="num"),
             [el("td", with_interval(c, what.unit), class_="num") for c in cells],
         ))  # fmt: skip
     return el(

@@ -1,4 +1,4 @@
-"""What was taken for what, by failure type, and by tag and split."""
+"""What was taken for what, by failure type, and by split and tag."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from triage.evaluation.figures import Metric, counted, figure, percent, rank, with_interval
 from triage.evaluation.page import matrix
 from triage.evaluation.page.markup import Safe, el
-from triage.evaluation.page.parts import scroll, section, table
+from triage.evaluation.page.parts import pick, scroll, section, table
 from triage.evaluation.page.svg import axis, track
 from triage.evaluation.view import Report, Row, TypeRow, by_type
+
+GROUPED = ("outcome", "root_hit", "action", "missed_failure", "false_alarm")  # beside the failure type
 
 
 def confusions(report: Report) -> Safe:
@@ -40,7 +42,7 @@ def _kind(t: TypeRow) -> Safe:
     cells = (n, t.accepted if n else "–", share, t.exact if n else "–", t.answered, precise)
     return el(
         "tr",
-        el("th", t.name, scope="row"),
+        el("th", pick(t.name, {"want": t.name}) if n else t.name, scope="row"),
         el("td", el("span", pips, class_="pips")),
         [el("td", c, class_="num") for c in cells],
     )
@@ -53,39 +55,59 @@ def _pip(row: Row) -> Safe:
 
 
 def groups(report: Report) -> Safe | None:
-    """Splits and tags of metrics.json."""
+    """Splits and tags of metrics.json, each in a table of its own."""
     names = [n for n in report.metrics.get("splits", {}) if n != "all" and report.split(n).get("type_accepted")]
-    kinds = [n for n in names if n.startswith("tag:")]
     whole = (report.all.get("type_accepted") or {}).get("n")
-    splits = [n for n in names if ":" not in n and (report.split(n)["type_accepted"] or {}).get("n") != whole]
-    shown = [
-        "all",
-        *splits,
-        *sorted(kinds, key=lambda n: rank(report.split(n)["type_accepted"], "high")),
+    sets = [n for n in names if ":" not in n and (report.split(n)["type_accepted"] or {}).get("n") != whole]
+    tags = sorted((n for n in names if ":" in n), key=lambda n: rank(report.split(n)["type_accepted"], "high"))
+    parts = [
+        [el("h3", head), _groups(label, ["all", *shown], report)]
+        for head, label, shown in (
+            ("Split", "Figures by split", sets),
+            ("Tag, the lowest share first", "Figures by tag", tags),
+        )
+        if shown
     ]
-    if len(shown) == 1:
+    if not parts:
         return None
-    also = [n for n in ("outcome", "root_hit", "action", "missed_failure", "false_alarm") if report.all.get(n)]
-    heads = ["Cases", "n", axis(), "Failure type right", *[figure(n).label for n in also]]
-    rows = [_group_row(n, report.split(n), also) for n in shown]
     return section(
-        "tags", "By tag and split", scroll(table(heads, rows, "tracks groups"), "Figures by tag and split"),
-        about="The tags with the lowest share first. Small groups have wide intervals.",
+        "tags", "By split and tag", parts,
+        about="Each figure with the cases that count in it. A name leads to its cases. Small groups have wide intervals: point at a figure to see "
+              "its own.",
     )  # fmt: skip
+
+
+def _groups(label: str, names: Sequence[str], report: Report) -> Safe:
+    also = [n for n in GROUPED if report.all.get(n)]
+    heads = ["Cases", axis(), *[figure(n).label for n in ("type_accepted", *also)]]
+    rows = [_group_row(n, report.split(n), also) for n in names]
+    return scroll(table(heads, rows, "tracks groups"), label)
 
 
 def _group_row(name: str, metrics: Mapping[str, Metric], also: Sequence[str]) -> Safe:
     metric = metrics.get("type_accepted")
-    label = {"all": "all cases"}.get(name, name.removeprefix("tag:"))
-    cells = [
-        el("td", with_interval(m) if (m := metrics.get(n)) and m["n"] > 4 else _plain(metrics.get(n)), class_="num")
-        for n in also
-    ]
+    kind, _, bare = name.rpartition(":")
+    head = "all cases" if name == "all" else pick(bare, {"tags" if kind else "split": bare})
+    cells = [_share(metrics.get(n)) for n in ("type_accepted", *also)]
     return el(
-        "tr", el("th", label, scope="row"), el("td", (metric or {}).get("n", "–"), class_="num"), el("td", track(metric, label)),
-        el("td", with_interval(metric), class_="num"), cells, class_="tool" if name == "all" else None,
-    )  # fmt: skip
+        "tr",
+        el("th", head, scope="row"),
+        el("td", track(metric, bare)),
+        cells,
+        class_="tool" if name == "all" else None,
+    )
 
 
-def _plain(metric: Metric) -> str:
-    return counted(metric) if metric else "–"
+def _share(metric: Metric) -> Safe:
+    """ "92% 11/12", the interval on pointing at it."""
+    if not metric:
+        return el("td", "–", class_="num")
+    count = counted(metric).replace(" of ", "/")
+    return el(
+        "td",
+        percent(metric["value"]),
+        " ",
+        el("span", count, class_="note"),
+        class_="num",
+        title=f"{with_interval(metric)}, n = {metric['n']}",
+    )

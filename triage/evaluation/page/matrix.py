@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from triage.evaluation.page.markup import Safe, el, join
-from triage.evaluation.view import Report, Row, confusion
+from triage.evaluation.page.parts import pick
+from triage.evaluation.view import Report, Row, confusion, outcome_pair
 
 Cells = Mapping[tuple[str, str], list[Row]]
 MANY = 14  # types: from here on, those that were never confused are folded away at first
@@ -98,8 +99,10 @@ def _cell(want: str, got: str, rows: Sequence[Row], total: int, clean: frozenset
     kind = "right" if want == got else "accepted" if fine else "wrong"
     names = ", ".join(r.title for r in rows[:NAMED]) + (f" and {len(rows) - NAMED} more" if len(rows) > NAMED else "")
     about = f"{want} answered as {got}: {len(rows)} of {total} ({names})"
-    picked = {"data_want": want, "data_got": got} if what == "type" else {}
-    link = el("a", len(rows), href=f"#{rows[0].anchor}", title=about, aria_label=about, **picked)
+    several = len(rows) > 1
+    filters = {"want": want, "got": got} if what == "type" else {"outcome": outcome_pair(rows[0])}
+    told = {"title": about, "aria_label": about}
+    link = pick(len(rows), filters, **told) if several else el("a", len(rows), href=f"#{rows[0].anchor}", **told)
     share = f"--s:{15 + 35 * len(rows) / total:.0f}%"
     return el("td", link, class_=" ".join(filter(None, (kind, folded))), style=share)
 

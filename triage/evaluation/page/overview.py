@@ -1,29 +1,18 @@
-"""The top of a report: the result in words, the headline figures, and what went wrong by name."""
+"""The top of a report: the result in words and the headline figures."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
-from triage.evaluation.answers import texts
 from triage.evaluation.figures import counted, figure, interval, percent, rank, with_interval, written
-from triage.evaluation.page.markup import Safe, cut, el, join
+from triage.evaluation.page.markup import Safe, el, join
 from triage.evaluation.page.parts import section, stamp
 from triage.evaluation.page.svg import track
-from triage.evaluation.view import Report, Row
+from triage.evaluation.view import Report
 
-HEADLINES = ("type_accepted", "outcome", "root_hit", "action", "missed_failure", "false_alarm")
-MISTAKES: Mapping[str, tuple[str, str]] = {
-    "problem": ("Crashes and timeouts", "no answer, for whatever reason: counted as wrong everywhere"),
-    "missed_failure": ("Missed failures", "a failed job called healthy: nobody looks"),
-    "false_alarm": ("False alarms", "a healthy job called otherwise: somebody is woken for nothing"),
-    "must_not": ("Misleading types", "a type that the label says would send people the wrong way"),
-    "false_stop": ("Needless stops", "a person is asked to fix something, where a restart would have done"),
-    "false_restart": ("Useless restarts", "a restart is proposed, where it would fail again"),
-    "false_cordon": ("Wrong nodes accused", "a node is named as suspect that the label does not name"),
-}
-SHOWN = 12
-EXAMPLES = 140
+HEADLINES = (
+    "type_accepted", "outcome", "cause_class_accepted", "root_hit", "node_top1", "rank_top1", "action", "missed_failure", "false_alarm",
+)  # fmt: skip
 
 
 def title(report: Report) -> str:
@@ -65,7 +54,7 @@ def _lead(report: Report) -> Safe | None:
         margin = (report.metrics.get("margins") or {}).get(best, {}).get("type_accepted")
         if margin and "better" in margin:
             said.append(f". {margin['better']} cases are right with triage alone, {margin['worse']} with {best} alone")
-    return el("p", said, ". ", _alarms(report), class_="lead")
+    return el("p", said, ". ", _alarms(report), _suspects(report), class_="lead")
 
 
 def _alarms(report: Report) -> list[Any]:
@@ -91,6 +80,23 @@ def _alarms(report: Report) -> list[Any]:
     return [*said, f"; {silent} gave no answer." if silent else "."] if said else []
 
 
+def _suspects(report: Report) -> list[Any]:
+    """Where it says to look, among the cases whose label tells where."""
+    node, peer = (report.all.get(f"{name}_top1") for name in ("node", "rank"))
+    said: list[Any] = []
+    if node:
+        said.append([" The guilty node was named in ", el("b", counted(node)), " cases that have one"])
+    if peer:
+        said.append(
+            [
+                ", the guilty rank in " if node else " The guilty rank was named in ",
+                el("b", counted(peer)),
+                "" if node else " cases that have one",
+            ]
+        )
+    return [*said, "."] if said else []
+
+
 def headlines(report: Report) -> Safe:
     seen = el("p", report.seen, class_="note") if report.seen else None
     cards = [_card(name, report) for name in HEADLINES if report.all.get(name)]
@@ -101,8 +107,8 @@ def headlines(report: Report) -> Safe:
 def _intervals(report: Report) -> str:
     times, seed = report.metrics.get("resamples", 1000), report.metrics.get("seed", 0)
     return (
-        f"The bars are 95% intervals: how far a figure could differ, had other cases of the same kind been drawn (bootstrap over cases, {times} "
-        f"resamples, seed {seed}). Cases that are not labelled for a figure do not count in it; a crash or timeout counts as wrong."
+        f"The bars are 95% intervals: how far a figure could differ, had other cases of the same kind been drawn (Wilson for shares, else bootstrap "
+        f"over cases, {times} resamples, seed {seed}). Cases that are not labelled for a figure do not count in it; a crash or timeout counts as wrong."
     )
 
 
@@ -130,80 +136,3 @@ def _best(name: str, report: Report) -> Safe | None:
     theirs, ours = report.baselines[best][name], report.all[name]
     ahead = el("b", " (better)") if rank(theirs, what.better) > rank(ours, what.better) else None
     return el("p", f"best baseline: {best} {written((theirs or {})['value'], what.unit)}", ahead, class_="beside")
-
-
-# ------------------------------------------------------------------------------------------------ mistakes
-def mistakes(report: Report) -> Safe:
-    """The costly mistakes by name, before any average; each record is told once, under its costliest mistake."""
-    told: set[str] = set()
-    shown, none = [], []
-    for name in MISTAKES:
-        rows = report.having(name)
-        if rows:
-            shown.append(_mistake(name, rows, told, report))
-            told |= {r.anchor for r in rows}
-        elif name == "problem" or report.all.get(name):
-            none.append(f"{MISTAKES[name][0].lower()} (0 of {(report.all.get(name) or {}).get('n', len(report.rows))})")
-    rest = [r for r in report.rows if not r.right and r.anchor not in told]
-    if rest:
-        shown.append(
-            _group(
-                "Other wrong answers",
-                "type or outcome are not the labelled ones, nor accepted",
-                f"{len(rest)}",
-                rest,
-                (),
-                "wrong",
-            )
-        )
-    clean = el("p", el("b", "None: "), ", ".join(none), class_="good") if none else None
-    groups = el("div", shown, class_="mistakes") if shown else None
-    about = "The costly mistakes first: what the label says → what was answered, and the action proposed. Each leads to its case."
-    return section("mistakes", "What went wrong", clean, groups, about=about)
-
-
-def _mistake(name: str, rows: Sequence[Row], told: set[str], report: Report) -> Safe:
-    head, means = MISTAKES[name]
-    metric = report.all.get(name)
-    count = counted(metric) if metric and report.repeats == 1 else f"{len(rows)}"
-    new, again = [[r for r in rows if (r.anchor in told) is before] for before in (False, True)]
-    return _group(head, means, count, new, again, name)
-
-
-def _group(head: str, means: str, count: str, rows: Sequence[Row], again: Sequence[Row], fault: str) -> Safe:
-    more = (
-        el("p", el("a", f"all {len(rows) + len(again)} among the cases", href="#cases", data_pick=fault))
-        if len(rows) > SHOWN
-        else None
-    )
-    links = [[el("a", r.title, href=f"#{r.anchor}"), " "] for r in again[:SHOWN]]
-    rest = f"and {len(again) - SHOWN} more " if len(again) > SHOWN else ""
-    return el(
-        "div",
-        el("h3", head, " ", el("span", count, class_="count")),
-        el("p", means, class_="note"),
-        el("ul", [_one(r, fault) for r in rows[:SHOWN]]) if rows else None,
-        more,
-        el("p", "Counted here too, named above: ", links, rest, class_="note") if again else None,
-        class_="mistake",
-    )
-
-
-def _one(r: Row, fault: str) -> Safe:
-    said = cut(str(r.answer.got.get("root_cause") or ""), EXAMPLES)
-    return el(
-        "li", el("a", r.title, href=f"#{r.anchor}"), " ", el("span", f"{r.want} → {_beside(r, fault)}", class_="log", dir="ltr"),
-        el("span", said, class_="log said", dir="ltr") if said else None,
-    )  # fmt: skip
-
-
-def _beside(r: Row, fault: str) -> str:
-    """What was answered, and what the label says of that which went wrong."""
-    if r.problem:
-        return cut(r.problem, 120)
-    action = r.answer.action or "no action"
-    if fault in ("false_stop", "false_restart"):
-        return f"{r.got} · {action}, label: {' or '.join(texts(r.answer.want.get('action')))}"
-    if fault == "false_cordon":
-        return f"{r.got} · {cut(', '.join(r.answer.nodes), 120)}, label: {', '.join(texts(r.answer.want.get('nodes'))) or 'no node'}"
-    return f"{r.got} · {action}"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlencode
 
 from triage.evaluation.page.markup import Safe, el
 
@@ -24,6 +25,21 @@ def scroll(table: Safe, label: str) -> Safe:
 def table(heads: Sequence[Any], rows: Sequence[Any], class_: str = "") -> Safe:
     head = el("tr", [el("th", h, scope="col") for h in heads])
     return el("table", el("thead", head), el("tbody", rows), class_=class_ or None)
+
+
+def pick(label: Any, filters: Mapping[str, str], **attributes: str) -> Safe:
+    """A link to the cases that the filters leave: names and values of the controls above the list."""
+    return el("a", label, href="#cases", data_set=urlencode(filters), **attributes)
+
+
+def log(words: Any, name: str, class_: str | None = None) -> Safe:
+    """Text that came from a log or a model: it keeps its own direction."""
+    return el(name, words, class_=f"log {class_}" if class_ else "log", dir="ltr")
+
+
+def quoted(text: str) -> list[Any]:
+    """A text whose pieces between `back ticks` stand as code; the last one may be cut before its end."""
+    return [el("code", part) if i % 2 else part for i, part in enumerate(text.split("`"))]
 
 
 def stamp(value: Any) -> str:

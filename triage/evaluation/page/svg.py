@@ -12,6 +12,7 @@ from triage.evaluation.page.markup import Safe, el
 Bin = tuple[float, float, int]  # from, to (excluded), how many
 CLOSE = 8  # times the least value, up to which steps are even
 MOST = 10  # even steps
+EDGES = 5  # steps between the edges that are labelled
 
 
 def track(metric: Metric, label: str, kind: str = "tool", unit: Unit = "share", top: float = 1.0) -> Safe:
@@ -29,11 +30,18 @@ def track(metric: Metric, label: str, kind: str = "tool", unit: Unit = "share", 
     return el("svg", marks, class_=f"track {kind}", role="img", aria_label=spoken)
 
 
-def axis() -> Safe:
-    """The scale above tracks."""
+def axis(unit: Unit = "share") -> Safe:
+    """The scale above tracks, from 0 to 1."""
     places = ((0, "start"), (25, "middle"), (50, "middle"), (75, "middle"), (100, "end"))
     labels = [
-        el("text", f"{p}%", x=f"{p}%", y="11", text_anchor=at, class_="mid" if p in (25, 75) else None)
+        el(
+            "text",
+            f"{p}%" if unit == "share" else f"{p / 100:g}",
+            x=f"{p}%",
+            y="11",
+            text_anchor=at,
+            class_="mid" if p in (25, 75) else None,
+        )
         for p, at in places
     ]
     return el("svg", labels, class_="axis", aria_hidden="true")
@@ -64,7 +72,7 @@ def histogram(bins: Sequence[Bin], label: str, unit: Unit) -> Safe:
 
 def _edges(bins: Sequence[Bin], unit: Unit) -> Safe:
     edges = [low for low, _, _ in bins] + [high for _, high, _ in bins[-1:]]
-    every = 1 if len(edges) <= 8 else 2
+    every = math.ceil((len(edges) - 1) / EDGES) or 1  # more would run into each other on a telephone
     labels = []
     for i, value in enumerate(edges):
         if i % every == 0:

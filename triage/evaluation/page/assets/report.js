@@ -23,7 +23,7 @@
     remember.set(chosen);
   });
 
-  // ---- filters
+  // ---- filters: as the controls say; without any, the cases that matter first
   const list = byId("case-list");
   const cases = [...list.children];
   const words = new Map();
@@ -31,21 +31,29 @@
     if (!words.has(item)) words.set(item, item.textContent.toLowerCase());
     return words.get(item);
   };
+  const SEVERAL = ["show", "tags", "split"]; // a case may have more than one value of these
+  const ONE = ["want", "got", "outcome", "status"];
+  const FILTERS = ["text", ...SEVERAL, ...ONE];
   const control = (name) => byId(`f-${name}`);
   const value = (name) => control(name)?.value ?? "";
-  const holds = (item, name) => !value(name) || item.dataset[name].split(" ").includes(value(name));
-  const equals = (item, name) => !value(name) || item.dataset[name] === value(name);
   const shown = () => cases.filter((item) => !item.hidden);
+  const first = cases.filter((item) => "first" in item.dataset);
+  let everything = first.length === 0 || first.length === cases.length;
 
   function apply() {
     const wanted = value("text").toLowerCase().split(/\s+/).filter(Boolean);
+    const fold = !everything && value("order") === "place" && FILTERS.every((n) => !value(n));
     for (const item of cases) {
-      item.hidden = !(["show", "tags"].every((n) => holds(item, n))
-        && ["want", "got", "split", "status"].every((n) => equals(item, n))
+      item.hidden = fold ? !("first" in item.dataset) : !(
+        SEVERAL.every((n) => !value(n) || item.dataset[n].split(" ").includes(value(n)))
+        && ONE.every((n) => !value(n) || item.dataset[n] === value(n))
         && wanted.every((w) => textOf(item).includes(w)));
     }
     const n = shown().length;
-    byId("f-count").textContent = n === cases.length ? `${n} cases` : `${n} of ${cases.length} cases`;
+    byId("f-count").textContent = n === cases.length ? `${n} cases`
+      : `${n} of ${cases.length} cases${fold ? ": wrong, or with a costly mistake" : ""}`;
+    byId("f-none").hidden = n > 0;
+    byId("f-rest").hidden = !fold;
   }
   function order() {
     const key = value("order");
@@ -58,49 +66,80 @@
     }[key];
     list.append(...cases.sort(compare));
   }
-  function clear() {
-    for (const name of ["text", "show", "want", "got", "tags", "split", "status"]) if (control(name)) control(name).value = "";
+
+  // ---- filters in the address: a view can be sent on, and Back leads to the one before
+  function query() {
+    const found = new URLSearchParams();
+    for (const name of FILTERS) if (value(name)) found.set(name, value(name));
+    return found.toString();
+  }
+  function set(text) {
+    const found = new URLSearchParams(text);
+    for (const name of FILTERS) {
+      const box = control(name);
+      if (box) box.value = found.get(name) ?? "";
+      if (box && box.selectedIndex === -1) box.value = ""; // a value that this run has not
+    }
     apply();
   }
+  const address = (text) => (text ? `#cases?${text}` : "#cases");
+  function keep(replace) {
+    const text = query();
+    history[replace ? "replaceState" : "pushState"]({ filters: text }, "", address(text));
+  }
+  function arrive() {
+    const asked = /^#cases\?(.*)$/.exec(location.hash);
+    const before = history.state?.filters; // an entry that was left: Back or Forward led here
+    if (before !== undefined) set(before);
+    else if (asked) set(asked[1]);
+    else apply();
+    if (asked && before === undefined) byId("cases").scrollIntoView();
+    else reveal();
+    history.replaceState({ filters: query() }, "");
+  }
   const form = document.querySelector(".filters");
+  const clear = () => { set(""); keep(); };
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("input", (event) => (event.target.id === "f-order" ? order() : apply()));
+  form.addEventListener("input", (event) => {
+    apply();
+    return event.target.id === "f-order" ? order() : keep(event.target.id === "f-text" && new URLSearchParams(history.state?.filters).has("text")); // a word is one step back
+  });
   byId("f-clear").addEventListener("click", clear);
+  byId("f-clear-too").addEventListener("click", clear);
+  byId("f-rest").addEventListener("click", () => {
+    const next = cases.find((item) => item.hidden);
+    everything = true;
+    apply();
+    next?.querySelector("summary").focus({ preventScroll: true });
+  });
   byId("f-open").addEventListener("click", (event) => {
     const open = shown().some((item) => !item.open);
     for (const item of shown()) item.open = open;
     event.target.textContent = open ? "Close all shown" : "Open all shown";
   });
 
-  // ---- links into the cases: a cell of the matrix picks its cases, a link to a case opens it
+  // ---- links into the cases: a count leads to its cases, a link to a case opens it
+  for (const link of document.querySelectorAll("a[data-set]")) link.setAttribute("href", address(link.dataset.set));
   function reveal() {
     const target = location.hash.length > 1 && byId(decodeURIComponent(location.hash.slice(1)));
     if (!target) return;
     const item = target.closest("details.case");
-    if (item?.hidden) clear();
+    if (item?.hidden) { everything = true; set(""); }
     for (let box = target.closest("details"); box; box = box.parentElement.closest("details")) box.open = true;
     if (item) item.querySelector("summary").focus({ preventScroll: true });
     (item ?? target).scrollIntoView({ block: "start" });
   }
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("a[href^='#']");
-    if (!link) return;
-    const { want, got, pick } = link.dataset;
-    if (pick || (want && Number(link.textContent) > 1)) {
+    if (link && link.hash === location.hash) { // no change of address that would tell
       event.preventDefault();
-      clear();
-      if (pick) control("show").value = pick;
-      if (want && control("want")) control("want").value = want;
-      if (got && control("got")) control("got").value = got;
-      apply();
-      byId("cases").scrollIntoView();
-    } else if (link.hash === location.hash) {
-      event.preventDefault();
-      reveal();
+      if (link.dataset.set !== undefined) set(link.dataset.set);
+      const asked = link.dataset.set === undefined ? null : byId("cases");
+      if (asked) asked.scrollIntoView(); else reveal();
     }
   });
-  addEventListener("hashchange", reveal);
-  reveal();
+  addEventListener("hashchange", arrive);
+  arrive();
 
   // ---- tables that sort
   for (const table of document.querySelectorAll("table.sortable")) {
