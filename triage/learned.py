@@ -123,6 +123,16 @@ def left_over(files: Iterable[LogFile]) -> Iterator[LogLine]:
     return (line for file in files for line in file.lines if line.rule is None and not line.hot)
 
 
+def sample(log: JobLog, but: str = "") -> list[tuple[str, int]]:
+    """What a rule is verified on: the lines that no rule takes, each with how many it stands for.
+
+    but: the id of a rule that is asked about; its lines count as left over.
+    """
+    return [
+        (line.text, line.repeats) for file in log.files for line in file.lines if line.rule is None or line.rule == but
+    ]
+
+
 def hiders(log: JobLog, result: Diagnosis) -> tuple[Hider, ...]:
     """The learned rules whose pattern takes a line that the diagnosis of a failure cites, each with the first such."""
     if not log.learned or result.outcome == "healthy":

@@ -100,7 +100,7 @@ def _check(outcome: str | None, failure_type: str | None) -> None:
             )
 
 
-def parse_since(value: str, now: datetime) -> datetime:
+def parse_since(value: str, now: datetime, option: str = "--since") -> datetime:
     """`7d` before now, or a date or time; without a zone it is UTC. Errors: UsageError."""
     ago = re.fullmatch(r"(\d{1,4})([mhdw])", value.strip())
     if ago:
@@ -108,7 +108,9 @@ def parse_since(value: str, now: datetime) -> datetime:
     try:
         when = datetime.fromisoformat(value.strip())
     except ValueError:
-        raise UsageError(f"--since {value!r} is no time", "use 7d, 12h, 2026-01-31 or 2026-01-31T03:00+01:00") from None
+        raise UsageError(
+            f"{option} {value!r} is no time", "use 7d, 12h, 2026-01-31 or 2026-01-31T03:00+01:00"
+        ) from None
     return when if when.tzinfo else when.replace(tzinfo=UTC)
 
 

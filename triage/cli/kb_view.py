@@ -44,10 +44,10 @@ def as_hits(found: Sequence[Similar], width: int) -> str:
 
 def _hit(similar: Similar, width: int) -> Iterator[str]:
     yield f"{similar.score:.2f}  {printable(similar.incident)}"
-    yield from _wrapped(similar.title, width, "      ")
-    yield from _wrapped(f"why: {similar.why}", width, "      ", "           ")
+    yield from wrapped(similar.title, width, "      ")
+    yield from wrapped(f"why: {similar.why}", width, "      ", "           ")
     for step in similar.remediation[:1]:
-        yield from _wrapped(f"fix: {step}", width, "      ", "           ")
+        yield from wrapped(f"fix: {step}", width, "      ", "           ")
 
 
 def similar_json(found: Iterable[Similar]) -> list[dict[str, Any]]:
@@ -62,11 +62,11 @@ def as_text(entry: Entry, width: int) -> str:
 def _text(entry: Entry, width: int) -> Iterator[str]:
     document = entry.document()
     yield f"{printable(entry.id)}  ({entry.kind}, {entry.origin})"
-    yield from _wrapped(str(document["title"]), width, "")
+    yield from wrapped(str(document["title"]), width, "")
     labels = (
         f"{name.replace('_', ' ')}: {document[name]}" for name in _HEADING if document.get(name) not in (None, "")
     )
-    yield from _wrapped("; ".join(labels), width, "")
+    yield from wrapped("; ".join(labels), width, "")
     for name, value in document.items():
         if name not in (*_HEADING, "id", "title", "kind", "origin") and value not in ("", (), [], False):
             yield ""
@@ -77,15 +77,15 @@ def _text(entry: Entry, width: int) -> Iterator[str]:
 def _value(name: str, value: Any, width: int) -> Iterator[str]:
     for item in value if isinstance(value, list | tuple) else [value]:
         if name == "sources":
-            yield from _wrapped(f"{item['title']} {item['url']}", width, "  ")
+            yield from wrapped(f"{item['title']} {item['url']}", width, "  ")
         elif name in _CODE:
             yield f"  {printable(str(item))}"
         else:
             bullet = "  - " if isinstance(value, list | tuple) else "  "
-            yield from _wrapped(str(item), width, bullet, " " * len(bullet))
+            yield from wrapped(str(item), width, bullet, " " * len(bullet))
 
 
-def _wrapped(text: str, width: int, first: str, rest: str | None = None) -> list[str]:
+def wrapped(text: str, width: int, first: str, rest: str | None = None) -> list[str]:
     return textwrap.wrap(
         printable(" ".join(text.split())),
         width,

@@ -21,6 +21,7 @@ COMMANDS = {
     ),
     "incidents": ("triage.cli.incidents", "The incident database: list, show."),
     "kb": ("triage.cli.kb", "The knowledge base: list, show, search, import, add, check."),
+    "rules": ("triage.cli.rules", "Learned filter rules: list, show, approve, retire, rollback, test."),
     "eval": ("triage.cli.eval", "Batch evaluation against labelled cases: run, compare, report, gate."),
     "config": ("triage.cli.config", "The settings in force and where each came from."),
 }

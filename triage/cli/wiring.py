@@ -14,14 +14,16 @@ from triage.diagnose.judge import Knowledge
 from triage.domain import Diagnosis, KnownIncident, Similar
 from triage.errors import IndexUnavailableError
 from triage.evidence.match import Matcher
-from triage.learned import Rules
+from triage.learned import ROUTINE_SIGNATURES, Rules
 from triage.pipeline import Parts, Recall, Record, Tell
 
 if TYPE_CHECKING:
+    from triage.compress.verify import Verifier
     from triage.llm.values import ChatModel
     from triage.retrieve.rank import Query
     from triage.retrieve.retriever import Retriever
     from triage.store.incidents import IncidentStore
+    from triage.store.rules import RuleStore
 
 MAX_SIMILAR = 3
 BY_RULES = "this version diagnoses by rules only"
@@ -53,6 +55,20 @@ def learned_rules(chosen: Settings, writes: bool) -> Rules:
     from triage.cli.learned_rules import LearnedRules
 
     return LearnedRules(chosen.database_url, writes)
+
+
+def rule_store(chosen: Settings) -> RuleStore:
+    from triage.store.rules import RuleStore
+
+    return RuleStore.open(chosen.database_url)
+
+
+def verifier(store: RuleStore) -> Verifier:
+    """What may be adopted: nothing that would hide a line of the banks, or one that a recorded incident cites."""
+    from triage.compress.verify import ProtectedBank, Verifier
+
+    cited = store.protected_lines(but=ROUTINE_SIGNATURES)
+    return Verifier(ProtectedBank((*kb.protected_lines(), *cited), kb.signatures()), kb.unrelated_lines())
 
 
 def evaluation_parts(chosen: Settings, similar: bool) -> Parts:

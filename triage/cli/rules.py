@@ -1,0 +1,178 @@
+"""`triage rules`: the filter rules that were learned, and what becomes of them."""
+
+from __future__ import annotations
+
+import getpass
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, get_args
+
+import typer
+
+from triage.cli import output
+from triage.domain import LearnedRule, RuleSource, RuleState
+from triage.errors import UsageError
+
+if TYPE_CHECKING:
+    from triage.store.rules import RuleStore
+
+HELP = "Filter rules that were learned: which there are, what they took, and what becomes of them."
+SCHEMA = "triage.rules/1"
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help=HELP)
+
+_FORMAT = typer.Option(None, "--format", help="text or json.", show_default="text")
+_RULE = typer.Argument(metavar="RULE", help="As `triage rules list` shows it, such as learned.7.")
+_REASON = typer.Option("", "--reason", metavar="WHY", help="Kept in the history of the rule.")
+
+
+@app.command("list")
+def list_rules(
+    state: str = typer.Option(None, help=f"Only in this state: {', '.join(get_args(RuleState))}."),
+    source: str = typer.Option(None, help=f"Only from this source: {', '.join(get_args(RuleSource))}."),
+    job: str = typer.Option(None, metavar="KEY", help="Only of this kind of job, as `show` names it."),
+    text: str = typer.Option(None, help="Only with this in the pattern, the title or the reason."),
+    format: str = _FORMAT,  # noqa: A002
+) -> None:
+    """List learned rules, the oldest first."""
+    chosen = output.check_format(format, ("text", "json"))
+    _check("state", state, get_args(RuleState))
+    _check("source", source, get_args(RuleSource))
+    from triage.cli import rules_view
+
+    with _open() as store:
+        found = store.list(job=job, state=state, source=source, text=text)
+        jobs = {key: store.job(key) for key in {rule.job for rule in found}}
+        empty = not found and not store.list(limit=1)
+    if chosen == "json":
+        output.write(_json({"rules": [rules_view.summary(rule, jobs[rule.job]) for rule in found]}))
+    elif found:
+        output.write(rules_view.as_list(found, jobs, output.width()))
+    if empty:
+        output.note("no rule was learned yet")
+    elif not found:
+        output.note("no rule fits these filters; leave one out")
+
+
+@app.command()
+def show(rule: str = _RULE, format: str = _FORMAT) -> None:  # noqa: A002
+    """Show a rule: what it takes, where it comes from, what it took, and all that became of it."""
+    chosen = output.check_format(format, ("text", "json"))
+    from triage.cli import rules_view
+
+    with _open() as store:
+        found = store.get(rule)
+        job, history = store.job(found.job), store.history(rule)
+    if chosen == "json":
+        output.write(_json(rules_view.document(found, job, history)))
+    else:
+        output.write(rules_view.as_text(found, job, history, output.width()))
+
+
+@app.command()
+def approve(
+    rule: str = _RULE,
+    reason: str = _REASON,
+    anyway: bool = typer.Option(
+        False, "--anyway", help="Although verification refuses it; never for one that hides lines of trouble."
+    ),
+) -> None:
+    """Put a rule in force. It is verified again first, against the incidents recorded since."""
+    from triage.cli import rules_check
+
+    with _open() as store:
+        found = store.get(rule)
+        if found.state == "active":
+            output.write(f"{rule} is active already")
+            return
+        if found.state in ("candidate", "retired") and found.reason and not reason:
+            raise UsageError(f"{rule} is {found.state}: {found.reason}", "say why it is to be used: --reason WHY")
+        result = rules_check.again(store, found)
+        rules_check.demand(rule, result, anyway, reason)
+        why = "; ".join(part for part in (reason, "" if result.accepted else f"against: {result.reason}") if part)
+        _say(store.move(rule, "active", why or "verified again", _user(), "approve"))
+
+
+@app.command()
+def retire(rule: str = _RULE, reason: str = _REASON) -> None:
+    """Put a rule out of force. It stays known, so that it is not learned again."""
+    with _open() as store:
+        if store.get(rule).state == "retired":
+            output.write(f"{rule} is retired already")
+            return
+        _say(store.move(rule, "retired", reason, _user(), "retire"))
+
+
+@app.command()
+def rollback(
+    to: str = typer.Option(
+        None, "--to", metavar="TIME", help="To the rules of this time: 2d, 2026-01-31 or a full time."
+    ),
+) -> None:
+    """Take back the last change of rules; repeated, the one before it too. With --to, all since that time.
+
+    What was retired because it would have hidden evidence of an incident stays retired.
+    """
+    from triage.cli.incidents import parse_since
+
+    when = parse_since(to, datetime.now(UTC), "--to") if to else None
+    with _open() as store:
+        done = store.rollback(_user(), when)
+    for rule in done.moved:
+        _say(rule)
+    for held in done.held:
+        output.note(f"{held} stays as it is: it would have hidden evidence of an incident")
+    if not done.moved and not done.held:
+        output.note("there is nothing to take back")
+
+
+@app.command()
+def test(
+    words: list[str] = typer.Argument(metavar="RULE PATH", help="A rule, unless --pattern is given, and logs."),
+    pattern: str = typer.Option(None, "--pattern", metavar="REGEX", help="Try this pattern (RE2) instead of a rule."),
+    limit: int = typer.Option(20, min=0, help="Show at most so many lines of those that it takes."),
+    format: str = _FORMAT,  # noqa: A002
+) -> int:
+    """Show which lines of a log a rule takes, beyond those that rules in force take, and whether it may be adopted.
+
+    Exit codes: 0 it may, 1 it may not, 2 the rule or the log cannot be read.
+    """
+    chosen = output.check_format(format, ("text", "json"))
+    rule, paths = (None, words) if pattern is not None else (words[0], words[1:])
+    if not paths:
+        raise UsageError("no log to test on", "triage rules test RULE PATH..., or --pattern REGEX PATH...")
+    from triage.cli import rules_check, rules_view
+
+    tried = rules_check.tried(rule, pattern, paths, limit)
+    output.write(_json(rules_view.tried_json(tried)) if chosen == "json" else rules_view.tried_text(tried))
+    return 0 if tried.result.accepted else 1
+
+
+def _open() -> RuleStore:
+    """Not by way of wiring, which would load the whole pipeline to read one table."""
+    from triage import config
+    from triage.store.rules import RuleStore
+
+    return RuleStore.open(config.load().database_url)
+
+
+def _check(name: str, value: str | None, known: tuple[str, ...]) -> None:
+    if value is not None and value not in known:
+        raise UsageError(f"--{name} {value!r} is not known", f"use {', '.join(known)}")
+
+
+def _say(rule: LearnedRule) -> None:
+    from triage.cli.incident_list import printable
+
+    output.write(f"{rule.rule.id} is {rule.state}{': ' + printable(rule.reason) if rule.reason else ''}")
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container runs under a number that nobody has
+        return "unknown"
+
+
+def _json(document: dict[str, Any]) -> str:
+    return json.dumps({"schema": SCHEMA, **document}, ensure_ascii=False)
