@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: demo install install-dev install-torch test test-rest test-all lint types contracts clean
+.PHONY: demo install install-dev install-torch test test-rest test-all lint types contracts results clean
 
 demo: install
 	@echo; echo '$$ $(BIN)/triage diagnose examples/lost-gpu'; echo
@@ -50,6 +50,14 @@ types: install-dev
 
 contracts: install-dev
 	$(BIN)/lint-imports
+
+# The README's table of results, made anew. REAL: the labelled real logs, which are no part of this repository.
+REAL ?= ../shared/logs
+results: install
+	@runs=$$(mktemp -d) && \
+	$(BIN)/triage eval run $(REAL) --llm off --quiet --out $$runs/real && \
+	$(BIN)/triage eval run eval/cases --llm off --quiet --out $$runs/cases && \
+	PYTHONPATH=. $(BIN)/python tools/results_table.py "real logs (dev)=$$runs/real/metrics.json" "eval/cases=$$runs/cases/metrics.json"
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

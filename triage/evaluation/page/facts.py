@@ -24,7 +24,7 @@ def costs(report: Report) -> Safe:
         _plot("Seconds a case", report.rows, lambda r: r.seconds, "seconds"),
         _plot("Peak memory", report.rows, lambda r: r.peak_mb, "megabytes"),
     ]
-    asked = report.all.get("tokens") is not None
+    asked = bool((report.all.get("tokens") or {}).get("value"))
     if asked:
         plots.append(
             _plot("Tokens a case", report.rows, lambda r: _usage(r, "tokens_in") + _usage(r, "tokens_out"), "count")

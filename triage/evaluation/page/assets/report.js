@@ -121,7 +121,7 @@
   // ---- links into the cases: a count leads to its cases, a link to a case opens it
   for (const link of document.querySelectorAll("a[data-set]")) link.setAttribute("href", address(link.dataset.set));
   function reveal() {
-    const target = location.hash.length > 1 && byId(decodeURIComponent(location.hash.slice(1)));
+    const target = location.hash.length > 1 && byId(location.hash.slice(1));
     if (!target) return;
     const item = target.closest("details.case");
     if (item?.hidden) { everything = true; set(""); }
