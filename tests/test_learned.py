@@ -247,6 +247,35 @@ def test_no_learned_rule_makes_a_signature_miss(
     assert all(findings(scanner) == expected for scanner in scanners[1:])
 
 
+class Everything:
+    """A rule that takes every line, in force for every job."""
+
+    writes = False
+
+    def in_force(self, job: JobPrint) -> tuple[LearnedRule, ...]:
+        return (replace(rule("^.*$"), rule=FilterRule("learned.1", "", "^.*$")),)
+
+    def find(self, rule: str) -> None:
+        return None
+
+    def settle(self, hits, retired) -> None:
+        raise AssertionError
+
+
+def test_real_logs_are_diagnosed_alike_though_a_rule_takes_every_line(shared: Path, knowledge: Knowledge) -> None:
+    small = [path for path in sorted(shared.glob("logs/*/job.*")) if path.stat().st_size < 40_000]
+    assert len(small) > 20
+    used = Parts(knowledge, kb.filter_rules())
+    without = [pipeline.diagnose([str(path)], used)[0] for path in small]
+
+    found = [pipeline.diagnose([str(path)], replace(used, rules=Everything()))[0] for path in small]
+
+    same = {"timing": {}, "missing": (), "compression": without[0].compression}
+    assert [replace(d, **same) for d in found] == [replace(d, **same) for d in without]
+    guilty = [d.outcome for d in found if any("learned.1" in note for note in d.missing)]
+    assert len(guilty) >= 0.8 * sum(d.outcome != "healthy" for d in without)
+
+
 # ------------------------------------------------------------------------------------------------ what may fail
 def test_a_database_that_fails_is_said_and_no_obstacle(tmp_path: Path, knowledge: Knowledge) -> None:
     broken = tmp_path / "triage.db"

@@ -276,3 +276,13 @@ def test_the_real_command(triage, store: RuleStore, log: str) -> None:
     assert store.get("learned.5").hits == 200
     wrong = triage("rules", "show", "learned.77")
     assert (wrong.returncode, wrong.stderr) == (2, "triage: no learned rule 'learned.77'; see: triage rules list\n")
+
+
+def test_stdin_is_known_by_its_head_and_read_as_a_whole(triage, store: RuleStore, log: str) -> None:
+    text = Path(log).read_text()
+    store.add(job_print([text.encode()]), [learned(r"^step \d+ of shard \d+$", "active")], "log agent")
+
+    document = json.loads(triage("compress", "-", "--format", "json", stdin=text).stdout)
+
+    assert document["compression"]["lines_in"] == 202
+    assert {"rule": "learned.5", "lines": 200} in document["compression"]["dropped"]

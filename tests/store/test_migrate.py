@@ -203,6 +203,6 @@ def test_alembic_is_loaded_only_when_there_is_work(tmp_path: Path) -> None:
     assert not {"alembic", "mako", "filelock"} & loaded(code, url)
 
 
-@pytest.mark.parametrize("module", ["triage.store", "triage.store.values", "triage.cli.incidents"])
+@pytest.mark.parametrize("module", ["triage.store", "triage.store.values", "triage.cli.incidents", "triage.cli.rules"])
 def test_sqlalchemy_is_loaded_only_when_a_database_is_opened(module: str) -> None:
     assert not {"sqlalchemy", "alembic"} & loaded(f"import {module}")

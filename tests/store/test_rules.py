@@ -87,6 +87,16 @@ def test_a_job_without_rules_in_force_is_none_to_be_like(rules: RuleStore) -> No
     rules.add(JOB, [learned("^x$", "retired")], "a")
 
     assert rules.jobs() == ()
+    assert rules.job(JOB.key) == JOB
+
+
+def test_a_job_that_nothing_was_learned_from_is_known_all_the_same(rules: RuleStore) -> None:
+    assert rules.job(JOB.key) is None
+
+    assert rules.add(JOB, [], "log agent") == ()
+
+    assert rules.job(JOB.key) == JOB
+    assert rules.rollback("ada").moved == ()
 
 
 def test_counts_add_up(rules: RuleStore, clock: Callable[[], datetime]) -> None:

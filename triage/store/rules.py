@@ -28,10 +28,9 @@ class RuleStore(Store):
     def add(self, job: JobPrint, rules: Sequence[LearnedRule], by: str, what: str = "learn") -> tuple[LearnedRule, ...]:
         """The rules of this kind of job as they are stored, in order; one change, which one rollback takes back.
 
-        One whose pattern this kind of job has already stays as it is: what was refused once is not tried again.
+        One whose pattern this kind of job has already stays as it is: what was refused once is not tried again. The
+        kind of job is known from then on, though no rule came of it.
         """
-        if not rules:
-            return ()
         digests = [rule_rows.digest(learned.rule.pattern) for learned in rules]
         with engine.writing(self._engine) as connection:
             kind = self._kind(connection, job)
@@ -121,7 +120,7 @@ class RuleStore(Store):
             return tuple(map(rule_rows.job_print, connection.execute(kinds).mappings()))
 
     def job(self, key: str) -> JobPrint | None:
-        """The kind of job of this key."""
+        """The kind of job of this key; None when nothing was ever learned, or tried to, from one."""
         kind = select(JobKind.key, JobKind.features).where(JobKind.key == clean.name(key))
         with engine.reading(self._engine) as connection:
             row = connection.execute(kind).mappings().first()
