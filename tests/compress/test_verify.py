@@ -59,7 +59,10 @@ REFUSED = {
         (r'^"GET \S+ HTTP/1\.1" \d+ \d+$', ['"GET /a HTTP/1.1" 200 12']), (r"^\[\w+\] Loading weights$", ["[INFO] Loading weights"]),
         (r"^reading [^,]*, done$", ["reading shard-3.tar, done"]), (r"^reading [\w ]+, shard \d+$", ["reading tokens, shard 3"]),
         (r"^read '[^']*' in \d+ ms$", ["read 'part-3' in 12 ms"]), (r"^stage \d+ finished with \d+ failures$", ["stage 3 finished with 0 failures"]),
-        (r"^node gpu-\d+ ERROR disk$", ["node gpu-3 ERROR disk"]), (r"^poller: retry \d+ timed out$", ["poller: retry 3 timed out"]),
+        (r"^node gpu-\d+ ERROR disk$", ["node gpu-3 ERROR disk"]), (r"^the store of rank \d+ is down$", ["the store of rank 3 is down"]),
+        (r"^waiting for rank \d+$", ["waiting for rank 3"]), (r"^    return launch\(args, hosts\)$", ["    return launch(args, hosts)"]),
+        (r"^forward \(model\.py:\d+\)$", ["    forward (model.py:12)"]), (r"^threading\.py, line \d+$", ["threading.py, line 12"]),
+        (r"^E xla/service/slow\.cc:\d+\] compiling$", ["2025-06-02 14:01:23.5: E xla/service/slow.cc:73] compiling"]), (r"^poller: retry \d+ timed out$", ["poller: retry 3 timed out"]),
     ],
 }  # fmt: skip
 

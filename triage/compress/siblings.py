@@ -38,14 +38,6 @@ _TOLD = re.compile(
     r"(?:(?:[:=>]\s*|\b(?:is|was|status|state|result|now) )[\"'(\[]?([A-Za-z]{2,20})(?![\w./\\:=@-]))"
     r"|(?:(?<=\s)([A-Za-z]{2,20})[.!\"')\]]*$)"
 )
-# Words of trouble that the guard of the scan does not know, for they stand in routine lines too: a rule that a model
-# wrote for such a line is not trusted.
-TELLING = re.compile(
-    r"(?<![\w-])(?:lost|gone|dead|died|dying|hung|stuck|stalled|deadlock\w*|unreachable|unresponsive|unhealthy|unavailable"
-    r"|disconnected|corrupt\w*|evicted|preempted|cancell?ed|exhausted|interrupted|gave up|giving up|(?:closed|reset) by"
-    r"|not (?:responding|answering|reported|reachable|finite|in time)|stopped (?:answering|responding)|no space|time limit)(?![\w-])",
-    re.IGNORECASE,
-)
 _OTHER_NUMBERS = ("1", "7", "-9", "137")
 _NO_NUMBERS = ("nan", "inf", "NaN")
 

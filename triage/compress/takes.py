@@ -53,15 +53,15 @@ def taker(pattern: str) -> Taker:
 class LineTakers:
     """Which of some lines each rule takes; a rule is asked once."""
 
-    def __init__(self, lines: Sequence[str]) -> None:
-        self.lines = Lines(lines)
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
         self._known: dict[str, frozenset[int]] = {}
 
     def of(self, rules: Sequence[FilterRule]) -> list[frozenset[int]]:
         """For each rule the places of the lines it takes."""
         for rule in rules:
             if rule.pattern not in self._known:
-                self._known[rule.pattern] = frozenset(self.lines.taken_by(taker(rule.pattern)))
+                self._known[rule.pattern] = frozenset(self._lines.taken_by(taker(rule.pattern)))
         return [self._known[rule.pattern] for rule in rules]
 
 

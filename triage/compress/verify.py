@@ -13,6 +13,7 @@ from triage import heads
 from triage.compress import guard, siblings
 from triage.compress.candidate import MIN_WORDING, Candidate, Refused, masked
 from triage.compress.takes import Lines, LineTakers, sound
+from triage.compress.telling import is_frame, is_source, telling
 from triage.domain import FilterRule, RuleCheck, Signature
 from triage.regex import PatternSet
 from triage.text import excerpt
@@ -57,22 +58,48 @@ class ProtectedBank:
 
 
 def _bare(line: str) -> str:
-    return masked(heads.split(line)[1].strip())
+    return masked(" ".join(heads.split(line)[1].split()))
+
+
+class _Sample:
+    """Lines of a log, how often each stands there and with how many bytes, and what is known of them."""
+
+    def __init__(self, given: Sample) -> None:
+        self.given = tuple(given)
+        self.lines = Lines([line for line, _ in given])
+        self.texts = self.lines.texts
+        self._counts = [count for _, count in given]
+        self._sizes = [(len(line.encode()) + 1) * count for line, (_, count) in zip(self.texts, given, strict=True)]
+        self._takers = LineTakers(self.lines)
+        self._left: tuple[frozenset[str], frozenset[int]] = (frozenset(), frozenset(range(len(self.texts))))
+
+    def left(self, in_force: Sequence[FilterRule]) -> frozenset[int]:
+        """The places of the lines that none of the rules takes."""
+        patterns = frozenset(rule.pattern for rule in in_force)
+        if self._left[0] != patterns:
+            taken = frozenset[int]().union(*self._takers.of(in_force))
+            self._left = (patterns, frozenset(range(len(self.texts))) - taken)
+        return self._left[1]
+
+    def weigh(self, places: Iterable[int]) -> tuple[int, int]:
+        """How many lines of the log, and bytes, these stand for."""
+        found = tuple(places)
+        return sum(self._counts[at] for at in found), sum(self._sizes[at] for at in found)
 
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """A candidate with the lines it was named for and those of the sample that it takes, (line, count in the log)."""
+    """A candidate with the lines it was named for and those of the sample that it takes."""
 
     candidate: Candidate
     named: tuple[str, ...]
-    sample: tuple[tuple[str, int], ...]
+    sample: _Sample
     taken: tuple[int, ...]  # places in the sample
     in_force: tuple[FilterRule, ...]
 
     def lines(self) -> tuple[str, ...]:
         """All lines known that the rule takes."""
-        return tuple(dict.fromkeys((*self.named, *(self.sample[at][0] for at in self.taken))))
+        return tuple(dict.fromkeys((*self.named, *(self.sample.texts[at] for at in self.taken))))
 
 
 class Verifier:
@@ -91,7 +118,7 @@ class Verifier:
         self._bank = bank
         self._unrelated = Lines(unrelated)
         self._min_lines, self._min_share = min_lines, min_share
-        self._takers = LineTakers(())  # of the sample asked about last
+        self._sample = _Sample(())  # the one asked about last
 
     def check(
         self, rule: FilterRule, named: Sequence[str], sample: Sample, in_force: Sequence[FilterRule]
@@ -103,9 +130,11 @@ class Verifier:
         """
         try:
             candidate = Candidate(rule)
-            lines = tuple((sound(line), count) for line, count in sample)
-            taken = tuple(candidate.takes([line for line, _ in lines]))
-            case = _Case(candidate, tuple(map(sound, named)), lines, taken, tuple(in_force))
+            given = tuple(sample)
+            known = self._sample if self._sample.given == given else _Sample(given)
+            self._sample = known
+            taken = tuple(candidate.takes(known.lines))
+            case = _Case(candidate, tuple(map(sound, named)), known, taken, tuple(in_force))
             for test in self._tests():
                 test(case)
         except Refused as refused:
@@ -130,7 +159,7 @@ class Verifier:
         """The same rule, in whatever spelling: one that takes all the lines it takes, and those with other numbers."""
         tried = tuple(dict.fromkeys(siblings.harmless(case.lines()[:_COMPARED])))
         mine = set(case.candidate.takes(tried))
-        for rule, theirs in zip(case.in_force, LineTakers(tried).of(case.in_force), strict=True):
+        for rule, theirs in zip(case.in_force, LineTakers(Lines(tried)).of(case.in_force), strict=True):
             if mine <= theirs:
                 raise Refused(
                     "duplicate",
@@ -138,15 +167,9 @@ class Verifier:
                 )
 
     def _worth_it(self, case: _Case) -> None:
-        lines = tuple(line for line, _ in case.sample)
-        takers = self._takers if self._takers.lines.texts == lines else LineTakers(lines)
-        self._takers = takers
-        before = frozenset[int]().union(*takers.of(case.in_force))
-        left = [(at, line, count) for at, (line, count) in enumerate(case.sample) if at not in before]
-        taken = set(case.taken)
-        mine = [(line, count) for at, line, count in left if at in taken]
-        removed, all_lines = sum(count for _, count in mine), sum(count for _, _, count in left)
-        size, all_size = _bytes(mine), _bytes((line, count) for _, line, count in left)
+        left = case.sample.left(case.in_force)
+        all_lines, all_size = case.sample.weigh(left)
+        removed, size = case.sample.weigh(left.intersection(case.taken))
         if removed < self._min_lines or (removed < self._min_share * all_lines and size < self._min_share * all_size):
             of_all = f"it removes {removed} of the {all_lines} lines that the rules in force leave over"
             raise Refused("worth", f"{of_all}, too few to be worth a rule")
@@ -174,15 +197,13 @@ def _hides_nothing(case: _Case) -> None:
     candidate = case.candidate
     for line in case.lines():
         grade = guard.alarm(line)
-        if grade == "error" or ((grade or siblings.TELLING.search(line)) and not candidate.rule.drops_warnings):
+        if grade == "error" or ((grade or telling(line)) and not candidate.rule.drops_warnings):
             raise Refused("hides", f"it would hide a line that tells of trouble: {_quoted(line)}")
+        if is_frame(line) or is_source(line[candidate.body(line) :]):
+            raise Refused("hides", f"it would hide a line that may be part of a traceback: {_quoted(line)}")
     found = next(siblings.hidden(candidate, case.lines()), None)
     if found is not None:
         raise Refused("hides", f"it would also hide {_quoted(found)}")
-
-
-def _bytes(lines: Iterable[tuple[str, int]]) -> int:
-    return sum((len(line.encode()) + 1) * count for line, count in lines)
 
 
 def _quoted(line: str) -> str:
