@@ -8,6 +8,7 @@ from triage.diagnose.candidates import Candidate
 from triage.diagnose.facts import Facts, node_of, rank_of
 from triage.diagnose.suspects import telling
 from triage.domain import Evidence, Role
+from triage.evidence.decode import explain
 from triage.evidence.match import Finding
 from triage.regex import compile_pattern
 from triage.text import excerpt
@@ -36,7 +37,7 @@ def cite(
                 text=excerpt(finding.line.text, _span(finding)),
                 role=role,
                 failure_type=finding.signature.failure_type,
-                title=finding.signature.title,
+                title=_title(finding),
                 signature=finding.signature.id,
                 rank=rank_of(finding, file),
                 node=node_of(finding, file),
@@ -57,6 +58,12 @@ def cite(
     for finding in context[:MAX_CONTEXT]:
         add(finding, "context", finding.line.repeats, _ranks((finding,)))
     return cited
+
+
+def _title(finding: Finding) -> str:
+    """What the line means, with what its codes stand for."""
+    meaning = explain(finding.line.text)
+    return f"{finding.signature.title} ({meaning})" if meaning else finding.signature.title
 
 
 def _ranks(findings: Sequence[Finding]) -> tuple[int, ...]:

@@ -114,6 +114,8 @@ def _evidence_text(e: dict[str, Any], width: int) -> Iterator[str]:
         notes.append(e["node"])
     yield from _wrap(f"{e['id']} {where}  [{', '.join(notes)}]", width, "  ", "     ")
     yield from _quoted(e["text"], width)
+    if e.get("title"):
+        yield from _wrap(e["title"], width, "     = ", "       ")
 
 
 def _quoted(text: str, width: int) -> Iterator[str]:
