@@ -53,8 +53,8 @@ def taker(pattern: str) -> Taker:
 class LineTakers:
     """Which of some lines each rule takes; a rule is asked once."""
 
-    def __init__(self, lines: Lines) -> None:
-        self._lines = lines
+    def __init__(self, lines: Lines | Sequence[str]) -> None:
+        self._lines = lines if isinstance(lines, Lines) else Lines(lines)
         self._known: dict[str, frozenset[int]] = {}
 
     def of(self, rules: Sequence[FilterRule]) -> list[frozenset[int]]:
