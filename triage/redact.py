@@ -31,13 +31,13 @@ _KNOWN = (  # what it starts with in lower case, kind, form
 # Over the line in lower case. Most lines hold none of these words, and of those that do few go on as the hint says.
 # Alternatives that start with a letter, each for itself, are what `re` looks for fastest.
 _WORDS = re.compile(
-    r"key|tok|pass|auth|secret|cred|sk-|hf_|ghp_|gho_|ghu_|ghs_|ghr_|_pat_|glpat|xox|akia|asia|aiza|eyj|nvapi|gsk_|npm_"
+    r"key|tok|pass|_pwd|auth|secret|cred|sk-|hf_|ghp_|gho_|ghu_|ghs_|ghr_|_pat_|glpat|xox|akia|asia|aiza|eyj|nvapi|gsk_|npm_"
     r"|pypi-|api_org|bearer|cookie|login|curl|sig|://"
 )
 _HINT = re.compile(
     r"sk-|hf_|gh[pousr]_|hub_pat_|glpat-|xox|a[ks]ia|aiza|eyj|nvapi-|gsk_|npm_|dckr_|pypi-|api_org_"
     r"|://[^ /]*@|private key|[?&](?:x-|sig|key=|aws)|authorization|bearer |cookie|sshpass|login|curl |\"value\""
-    r"|(?:password|passwd|passphrase|_pass|secret|credentials?|key|token)"
+    r"|(?:password|passwd|passphrase|_pass|_pwd|secret|credentials?|key|token)"
     r"(?:\\?[\"']?\]? {0,3}[:=]|\\?[\"'], ?\\?[\"']| [\"']?\w)"
 )
 # A line of a private key, whatever stands in front of it.
@@ -59,7 +59,7 @@ _COOKIE = re.compile(r"(\b(?:set-)?cookie\\?[\"']?: ?\\?[\"']?)([^\s\"'][^\"']{7
 _SIGN = r"(\\?[\"']?\]?(?:\s{0,3}[:=]>?\s{0,3}|, ?(?=\\?[\"'])))"
 _VALUE = r"(\\?[\"'])?((?(3)[^\"'\\]|[^\s,;\"'&)}\]|{(\[])(?(3)[^\"'\\]{0,8191}|[^\s,;\"'&)}\]|]{0,8191}))"
 _SURE = re.compile(
-    r"(passw(?:or)?d|passphrase|(?-i:(?<=[A-Z]_)PASS)|secret|credentials?|apikey"
+    r"(passw(?:or)?d|passphrase|(?-i:(?<=[A-Z]_)PASS)|(?<=[a-z]_)pwd(?=[\"'\\ ]{0,3}[:=]\s{0,3}[^\s/])|secret|credentials?|apikey"
     r"|(?:secret|private|access|account|auth|api|encryption|license)[ _-]?key)" + _SIGN + _VALUE,
     re.IGNORECASE,
 )
@@ -170,7 +170,7 @@ def _named(match: re.Match[str]) -> str:
         return match[0]
     if not quote and sign.isspace() is False and sign.endswith(" ") and _MORE_WORDS.match(match.string, match.end()):
         return match[0] if not _OPAQUE.match(value) else _replaced(match, "secret")
-    return _replaced(match, "password" if name.lower().startswith("pass") else "secret")
+    return _replaced(match, "password" if name.lower().startswith(("pass", "pwd")) else "secret")
 
 
 def _named_token(match: re.Match[str]) -> str:
