@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import os
 import tomllib
@@ -87,6 +88,18 @@ def load(flags: Mapping[str, str | None] | None = None, cwd: Path | None = None)
         token_budget=_number("token_budget", values["token_budget"], origin["token_budget"]),
         origin=origin,
     )
+
+
+def unknown_variables() -> list[str]:
+    """Of each TRIAGE_* variable that is no setting, in words: it has no effect, and a misspelt one should be heard of."""
+    known = {f"TRIAGE_{name.upper()}" for name in _KNOWN}
+    found = []
+    for name in sorted(os.environ):
+        if name.startswith("TRIAGE_") and name not in known and name != "TRIAGE_DEBUG":
+            near = difflib.get_close_matches(name.removeprefix("TRIAGE_").lower(), _KNOWN, n=1)
+            hint = f"did you mean TRIAGE_{near[0].upper()}?" if near else "`triage config show` lists the settings"
+            found.append(f"{name} is no setting and has no effect; {hint}")
+    return found
 
 
 def _sources(flags: Mapping[str, str | None], cwd: Path) -> list[tuple[str, dict[str, str]]]:

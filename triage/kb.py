@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import functools
 import re
 import sys
@@ -18,6 +19,10 @@ from triage.taxonomy import FailureType, Taxonomy
 
 VERDICTS = ("confirmed", "corrected", "rejected", "none")  # of a past incident
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_KINDS = {
+    "KnownIncident": "the incident", "Signature": "the signature", "FilterRule": "the filter rule", "Cascade": "the cascade",
+    "Advice": "the advice",
+}  # fmt: skip
 _MACRO = re.compile(r"%\{(\w+)\}")
 T = TypeVar("T")
 
@@ -243,12 +248,12 @@ def _entries(path: Path, singular: Mapping[str, str]) -> Iterator[dict[str, Any]
 
 
 def _build(cls: type[T], entry: Mapping[str, Any], path: Path) -> T:
-    where = f"{path}: {cls.__name__} {entry.get('id', '(no id)')}"
+    where = f"{path}: {_KINDS[cls.__name__]} {str(entry.get('id') or 'without an id')[:60]}"
     fields = {f.name: f for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
     unknown = {str(name) for name in entry if name not in fields}
     missing = {n for n, f in fields.items() if f.default is dataclasses.MISSING and n not in entry}
     if unknown or missing:
-        raise KnowledgeError(f"{where}: unknown {sorted(unknown)}, missing {sorted(missing)}")
+        raise KnowledgeError(f"{where}: {_amiss(unknown, missing, list(fields))}")
     values: dict[str, Any] = {}
     for name, value in entry.items():
         kind = str(fields[name].type)
@@ -263,6 +268,17 @@ def _build(cls: type[T], entry: Mapping[str, Any], path: Path) -> T:
         else:
             values[name] = sys.intern(str(value))
     return cls(**values)
+
+
+def _amiss(unknown: set[str], missing: set[str], known: list[str]) -> str:
+    words = []
+    if unknown:
+        near = {name: difflib.get_close_matches(name, known, n=1) for name in sorted(unknown)}
+        told = [f"{name[:60]}{f' (did you mean {found[0]}?)' if found else ''}" for name, found in near.items()]
+        words.append(f"{'no field is' if len(unknown) == 1 else 'no fields are'} called {', '.join(told)}")
+    if missing:
+        words.append(f"it lacks {', '.join(sorted(missing))}")
+    return "; ".join(words)
 
 
 def _member(value: str, allowed: Any, where: str) -> None:

@@ -12,6 +12,12 @@ import pytest
 
 from tests.conftest import REPO
 
+
+def _surroundings() -> dict[str, str]:
+    """Without what is meant for the tests themselves: it is no setting."""
+    return {name: value for name, value in os.environ.items() if name != "TRIAGE_SHARED"}
+
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -28,7 +34,7 @@ def triage(tmp_path: Path) -> Run:
             input=data,
             capture_output=True,
             cwd=cwd or tmp_path,
-            env={**os.environ, "PYTHONPATH": str(REPO), **env},
+            env={**_surroundings(), "PYTHONPATH": str(REPO), **env},
             timeout=120,
             check=False,
         )

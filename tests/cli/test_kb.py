@@ -14,6 +14,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
+from tests.cli.conftest import Run
 from tests.kb.test_user_incidents import GOOD
 from triage import kb as knowledge
 from triage.cli import kb, kb_store
@@ -224,7 +225,7 @@ def test_add_and_add_again(good: Path) -> None:
     [
         (("id: site-7", "id: IL-0125"), "give your incident another id"),
         (("symptoms: GPUs of one row throttle and then vanish.", "symptoms: ' '"), "symptoms is empty"),
-        (("title: Cooling loop of row 7 failed\n", ""), "missing ['title']"),
+        (("title: Cooling loop of row 7 failed\n", ""), "it lacks title"),
         (("gpu-lost", "gpu-gone"), "is not one of"),
     ],
 )
@@ -360,3 +361,29 @@ def test_the_command_is_wired_to_its_exit_codes() -> None:
     assert triage("show", "IL-O125") == (2, "triage: the knowledge base has no 'IL-O125'; did you mean IL-0125?\n")
     write_own("signatures", {**SIGNATURE, "examples": ["nothing"]})
     assert triage("check")[0] == 2
+
+
+def test_an_incident_that_is_none_says_what_it_lacks_in_words(triage: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("titel: Cooling\n")
+    done = triage("kb", "add", "mine.yaml")
+    assert done.returncode == 2
+    assert (
+        "mine.yaml: the incident without an id: no field is called titel (did you mean title?); it lacks "
+        in done.stderr
+    )
+    assert "[" not in done.stderr and "KnownIncident" not in done.stderr
+
+
+def test_a_search_for_nothing_asks_for_words(triage: Run) -> None:
+    done = triage("kb", "search", "")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("triage: nothing to search for; give words")
+
+
+def test_a_variable_that_is_no_setting_is_heard_of_once(triage: Run) -> None:
+    done = triage("config", "show", TRIAGE_TOKENBUDGET="1", TRIAGE_FOO="1", TRIAGE_DEBUG="1")
+    assert done.returncode == 0
+    assert done.stderr == (
+        "triage: TRIAGE_FOO is no setting and has no effect; `triage config show` lists the settings\n"
+        "triage: TRIAGE_TOKENBUDGET is no setting and has no effect; did you mean TRIAGE_TOKEN_BUDGET?\n"
+    )

@@ -55,7 +55,7 @@ def test_they_are_read_beside_the_shipped_ones(tmp_path: Path) -> None:
         ("- a list", "expected one incident"),
         ("id: [", "not valid YAML"),
         ("date: 2026-13-45", "not valid YAML"),
-        (GOOD + "1: odd\nunheard: x\n", "unknown ['1', 'unheard']"),
+        (GOOD + "1: odd\nunheard: x\n", "no fields are called 1, unheard"),
         (GOOD.replace("gpu-lost", "gpu-gone"), "failure_type 'gpu-gone' is not one of"),
         (GOOD + "outcome: maybe\n", "outcome 'maybe' is not one of"),
         (GOOD + "sources: [x]\n", "sources must be a list, each with a url"),

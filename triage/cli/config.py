@@ -21,8 +21,9 @@ def show(format: str | None = typer.Option(None, "--format", help="text or json.
     """Each setting, its value and its source; secrets are not printed."""
     chosen = output.check_format(format, ("text", "json"))
     from triage import config
+    from triage.cli import wiring
 
-    settings = config.load()
+    settings = wiring.settings()
     rows = []
     for setting in config.SETTINGS:
         value = getattr(settings, setting.name)

@@ -83,6 +83,8 @@ def search(
 ) -> None:
     """Find past incidents like this one, and say why they are alike."""
     chosen = output.check_format(format, ("text", "json"))
+    if not any(word.strip() for word in text):
+        raise UsageError("nothing to search for", 'give words or lines of a log: triage kb search "NCCL timeout"')
     from triage.cli import kb_entries, kb_view, wiring
     from triage.retrieve.rank import MIN_SCORE_ASKED, Query
 
@@ -119,7 +121,7 @@ def import_files(
             output.note(str(error))
     if not quiet:
         total = ", ".join(f"{count} {result}" for result, count in counts.items() if count) or "nothing"
-        output.write(f"{total}: {kb_entries.user_folder(home)}")
+        output.write_last(f"{total}: {kb_entries.user_folder(home)}")
     return 2 if failed else 0
 
 
@@ -152,12 +154,12 @@ def check(format: str = _FORMAT) -> int:  # noqa: A002
         _write_json({"checked": counts, "problems": problems})
     else:
         checked = ", ".join(f"{count} {kind}" for kind, count in counts.items())
-        output.write("\n".join(problems) or f"ok: {checked}")
+        output.write_last("\n".join(problems) or f"ok: {checked}")
     return 2 if problems else 0
 
 
 def _write_json(document: dict[str, Any]) -> None:
-    output.write(json.dumps({"schema": SCHEMA, **document}, ensure_ascii=False))
+    output.write_last(json.dumps({"schema": SCHEMA, **document}, ensure_ascii=False))
 
 
 def _tell(problems: Any) -> None:

@@ -30,7 +30,17 @@ BY_RULES = "this version diagnoses by rules only"
 
 
 def settings(llm: str | None = None) -> Settings:
+    _tell_unknown()
     return config.load({"llm": llm})
+
+
+@functools.cache
+def _tell_unknown() -> None:
+    """Once a process."""
+    from triage.cli import output
+
+    for words in config.unknown_variables():
+        output.note(words)
 
 
 def knowledge() -> Knowledge:
