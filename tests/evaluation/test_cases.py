@@ -49,7 +49,7 @@ def test_what_is_not_labelled_is_none_and_an_empty_list_is_a_label(tmp_path: Pat
     [
         ({"schema": "triage.case/2"}, "schema: must be triage.case/1"),
         ({"tag": ["hard"]}, "tag: unknown field"),
-        ({"tags": ["tricky"]}, "tags: 'tricky' is none of the 24 known (docs/evaluation.md lists them)"),
+        ({"tags": ["tricky"]}, "tags: 'tricky' is none of the 24 known (docs/labels-and-figures.md lists them)"),
         ({"split": "train"}, "split: 'train' is not one of dev, test"),
         ({"synthetic": "yes"}, "synthetic: must be true or false, not 'yes'"),
         ({"source": None}, "source: is missing"),

@@ -105,11 +105,11 @@ def test_a_compressed_trace_is_read_as_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("header", "text", "words"),
     [
-        ("a,b\n", "1,2\n", "lacks the column gpu_num, state, start_time and end_time (or gpu_time, or duration)"),
+        ("a,b\n", "1,2\n", "lacks the columns gpu_num; state; start_time and end_time (or gpu_time, or duration)"),
         ("gpu_num,state\n", "8,FAILED\n", "lacks the column start_time and end_time"),
         (SEREN, "", "no sound row among 0"),
         (SEREN, "x\n", "no sound row among 1: line 2: no state"),
-        ("", "", "lacks the column"),
+        ("", "", "trace.csv: is empty"),
         ("\x00\x01binary", "", "lacks the column"),
     ],
 )
@@ -203,7 +203,10 @@ H = "file,failure_type,outcome,evidence"
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (f"{H}\noom_run.log,oom,failed,\n", "labels.csv:2: failure_type 'oom' is not known"),
+        (
+            f"{H}\noom_run.log,oom,failed,\n",
+            "labels.csv:2: failure_type: 'oom' is not known, did you mean out-of-memory?",
+        ),
         (f"{H}\noom_run.log,out-of-memroy,failed,\n", "did you mean out-of-memory?"),
         (f"{H}\noom_run.log,out-of-memory,,\n", "labels.csv:2: outcome is empty"),
         (f"{H}\nok.log.gz,healthy,healthy,\ngone.log,healthy,healthy,\n", "labels.csv:3: there is no"),
@@ -218,7 +221,7 @@ H = "file,failure_type,outcome,evidence"
         (f"{H}\noom_run.log,out-of-memory,failed,\noom_run.log,healthy,healthy,\n", "labels.csv:3: the same log as"),
         (f"{H},rank\noom_run.log,out-of-memory,failed,,three\n", "rank 'three' is no whole number"),
         (f"{H},gpu_hours\noom_run.log,out-of-memory,failed,,-1\n", "gpu_hours '-1' is no number"),
-        (f"{H},tags\noom_run.log,out-of-memory,failed,,misleading;odd\n", "tags 'odd' is not known"),
+        (f"{H},tags\noom_run.log,out-of-memory,failed,,misleading;odd\n", "tags: 'odd' is none of the 24 known"),
         (f"{H},acton\n", "unknown column 'acton'; did you mean action?"),
         (f"{H},rank,ranks\n", "the column ranks stands twice"),
         ("file,outcome\n", "lacks the column failure_type"),
@@ -277,13 +280,18 @@ def test_a_corrected_incident_keeps_nothing_of_what_was_wrong(tmp_path: Path) ->
     }  # fmt: skip
 
 
+def test_that_no_node_is_to_blame_is_a_label(tmp_path: Path) -> None:
+    doc = {"result": diagnosis(), "verdict": {"verdict": "corrected", "failure_type": "type-error", "nodes": []}}
+    assert cases.load_case(import_incident(export(tmp_path, doc), tmp_path / "cases")).expect.nodes == ()
+
+
 @pytest.mark.parametrize(
     ("doc", "words"),
     [
         ({"result": diagnosis()}, "nobody has said whether the diagnosis was right"),
         ({"result": diagnosis(), "verdict": "none"}, "nobody has said"),
         ({"result": diagnosis(), "verdict": "rejected"}, "was rejected, and nothing says what it was"),
-        ({"result": diagnosis(), "verdict": {"verdict": "corrected", "failure_type": "oom"}}, "failure_type 'oom' is not known"),
+        ({"result": diagnosis(), "verdict": {"verdict": "corrected", "failure_type": "oom"}}, "failure_type: 'oom' is not known, did you mean out-of-memory?"),
         ({"result": diagnosis(files=["gone.log"]), "verdict": "confirmed"}, "the log gone.log does not lie beside it"),
         ({"result": diagnosis(files=["/etc/hostname"]), "verdict": "confirmed"}, "does not lie beside it"),
         ({"result": diagnosis(files=["../labels.csv"]), "verdict": "confirmed"}, "does not lie beside it"),
@@ -291,6 +299,9 @@ def test_a_corrected_incident_keeps_nothing_of_what_was_wrong(tmp_path: Path) ->
         ({"result": diagnosis(files=[], evidence=[]), "verdict": "confirmed"}, "names no log files"),
         ({"result": diagnosis(), "verdict": "confirmed", "expect": {"evidence": [["job.out", 1, 1]]}}, "is no [file, first line, last line] of its logs"),
         ({"result": diagnosis(evidence=[{"file": "run/ecc.dmesg", "line": 9, "role": "root"}]), "verdict": "confirmed"}, "evidence ends in line 9, the log has 2"),
+        ({"result": diagnosis(), "verdict": "confirmed", "expect": {"outcome": ["failed"]}}, "outcome: ['failed'] is not"),
+        ({"result": diagnosis(failure_type={}), "verdict": "confirmed"}, "failure_type: {} is none of the 44 known"),
+        ({"result": diagnosis(files=["x" * 300]), "verdict": "confirmed"}, "does not lie beside it"),
         ({"result": {"schema": "other"}, "verdict": "confirmed"}, "holds no triage.diagnosis/1 object"),
         ([1], "is no JSON object"),
     ],
@@ -319,3 +330,59 @@ def test_case_yaml_stays_readable(tmp_path: Path, logs: Path) -> None:
     text = (made[0] / "case.yaml").read_text("utf-8")
     assert text.startswith("schema: triage.case/1\nid: c") and "why: Größe" in text
     assert list(yaml.safe_load(text))[-1] == "expect"
+
+
+def test_every_bad_row_is_named_at_once(tmp_path: Path, logs: Path) -> None:
+    table = tmp_path / "labels.csv"
+    rows = [
+        "oom_run.log,keyerror,failed",
+        "gone.log,ecc-error,failed",
+        "oom_run.log,ecc-error,broken",
+        f"{'x' * 400},ecc-error,failed",
+    ]
+    table.write_text("file,failure_type,outcome\n" + "\n".join(rows) + "\n")
+    with pytest.raises(InputError) as caught:
+        import_labels(table, logs, tmp_path / "cases")
+    said = str(caught.value).split("\n  ")
+    assert [line.split("labels.csv:")[1].split(":")[0] for line in said] == ["2", "3", "4", "5"]
+    assert "did you mean key-error?" in said[0] and "is not one of failed, healthy" in said[2]
+    assert not (tmp_path / "cases").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "labels.csv: is empty; begin it with a line of columns: file, failure_type, outcome"),
+        ("a,b\n1,2\n", "unknown column 'a'"),
+        ("file,why\n1,2\n", "lacks the columns failure_type and outcome"),
+        (
+            'file,failure_type,outcome\n"oom_run.log,ecc-error,failed\n',
+            "is no CSV: unexpected end of data; is a quote not closed?",
+        ),
+        (f"file,failure_type,outcome\n{'x' * 200_000},ecc-error,failed\n", "is no CSV: field larger"),
+    ],
+)
+def test_a_table_that_is_none_says_so(tmp_path: Path, logs: Path, text: str, said: str) -> None:
+    (tmp_path / "labels.csv").write_text(text)
+    with pytest.raises(InputError) as caught:
+        import_labels(tmp_path / "labels.csv", logs, tmp_path / "cases")
+    assert said in str(caught.value) and len(str(caught.value)) < 500
+
+
+def test_a_quoted_heading_does_not_decide_what_separates(tmp_path: Path, logs: Path) -> None:
+    (tmp_path / "labels.csv").write_text('file,failure_type,outcome,"_a;b;c;d;e"\noom_run.log,out-of-memory,failed,x\n')
+    assert len(import_labels(tmp_path / "labels.csv", logs, tmp_path / "cases")) == 1
+
+
+def test_evidence_may_lie_in_a_file_with_blanks_in_its_name(tmp_path: Path) -> None:
+    job = tmp_path / "logs" / "job"
+    job.mkdir(parents=True)
+    (job / "rank 3.log").write_text("a\nb\nc\n")
+    (job / "rank 4.log").write_text("a\nb\n")
+    (tmp_path / "labels.csv").write_text(
+        "file,failure_type,outcome,evidence\njob,out-of-memory,failed,rank 3.log: 2 - 3\n"
+    )
+    (place,) = import_labels(tmp_path / "labels.csv", tmp_path / "logs", tmp_path / "cases")
+    (decisive,) = cases.load_case(place).expect.evidence or ()
+    assert (decisive.first, decisive.last) == (2, 3)
+    assert (place / decisive.file).read_text() == "a\nb\nc\n"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import typer
 
 from triage.cli import output
+from triage.text import how_many
 
 app = typer.Typer(
     add_completion=False,
@@ -28,11 +30,12 @@ def labels(
 ) -> None:
     """Make a case of each row of a table.
 
-    Columns: file, failure_type, outcome and other labels of a case; see docs/evaluation.md.
+    Columns: file (a log, or a folder of one job's logs), failure_type, outcome; if you have them evidence, nodes, ranks,
+    action, root_cause_class and more: docs/evaluation.md lists all. Columns that begin with _ are left out.
     """
     from triage.evaluation import importers
 
-    _tell(importers.import_labels(table, logs, out))
+    _tell(lambda: importers.import_labels(table, logs, out), out)
 
 
 @app.command()
@@ -48,7 +51,7 @@ def incident(
     """
     from triage.evaluation import importers
 
-    _tell([importers.import_incident(export, out)])
+    _tell(lambda: [importers.import_incident(export, out)], out)
 
 
 @app.command()
@@ -58,7 +61,8 @@ def acme(
 ) -> None:
     """Tell what failures cost by a job trace.
 
-    How jobs end, and the GPU-hours that a failed job of a size burns: gpu_hours for cases that have none.
+    How jobs end, and the GPU-hours that failed jobs (FAILED, TIMEOUT, NODE_FAIL) of each size had run. Columns: gpu_num, state,
+    start_time and end_time (or gpu_time, or duration), type.
     """
     chosen = output.check_format(format, ("text", "json"))
     from triage.evaluation import importers
@@ -67,5 +71,9 @@ def acme(
     output.write(json.dumps(found.as_json()) if chosen == "json" else found.as_text())
 
 
-def _tell(folders: list[Path]) -> None:
+def _tell(make: Callable[[], list[Path]], out: Path) -> None:
+    before = set(out.glob("*"))
+    folders = make()
     output.write("\n".join(map(str, folders)))
+    there = sum(folder in before for folder in folders)
+    output.note(f"{how_many(len(folders) - there, 'case')} written" + (f", {there} already there" if there else ""))

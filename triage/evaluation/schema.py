@@ -22,11 +22,12 @@ def short(value: Any) -> str:
 
 def unlike(value: Any, allowed: Collection[str]) -> str:
     """That the value is none of those allowed, with the one that may be meant, or all of them when they are few."""
-    near = difflib.get_close_matches(str(value)[:60], list(allowed), n=1)
-    if near:
+    said = str(value)[:60]
+    short_for = [name for name in sorted(allowed) if "".join(part[:1] for part in name.split("-")) == said.lower()]
+    if near := [*short_for, *difflib.get_close_matches(said, list(allowed), n=1)]:
         return f"{short(value)} is not known, did you mean {near[0]}?"
     if len(allowed) > _FEW:
-        return f"{short(value)} is none of the {len(allowed)} known (docs/evaluation.md lists them)"
+        return f"{short(value)} is none of the {len(allowed)} known (docs/labels-and-figures.md lists them)"
     return f"{short(value)} is not one of {', '.join(sorted(allowed))}"
 
 

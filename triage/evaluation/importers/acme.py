@@ -25,6 +25,11 @@ ENDED = FAILED | {"COMPLETED", "CANCELLED"}
 _CLASSES = ((1, "1"), (8, "2-8"), (64, "9-64"), (512, "65-512"))  # at most so many GPUs
 _LARGEST = "513+"
 _LONGEST = 100_000  # bytes of a row
+_MEANING = (
+    "The tables count jobs with GPUs that have ended: COMPLETED, CANCELLED, FAILED,",
+    "TIMEOUT, NODE_FAIL. failed: the last three; CANCELLED is a person's choice.",
+    "lost: the GPU-hours that failed jobs had run, whatever of it a checkpoint saved.",
+)
 _NAMED = 3  # bad rows that the summary names
 
 
@@ -77,7 +82,7 @@ class AcmeSummary:
     problems: list[str] = field(default_factory=list)
 
     def weights(self) -> dict[str, float]:
-        """Size class -> mean GPU-hours that a failed job of it burnt: gpu_hours for a case whose cost is not known."""
+        """Size class -> mean GPU-hours that a failed job of it burnt."""
         return {name: t.lost / t.failed for name, t in self.sizes.items() if t.failed}
 
     def gpu_hours(self, gpus: int) -> float | None:
@@ -115,8 +120,8 @@ class AcmeSummary:
             head = f"{title:<14}{'jobs':>9}{'failed':>9}{'share':>8}{'GPU-hours':>13}{'lost':>12}{'per failure':>13}"
             order = size_classes() if title == "GPUs" else groups
             lines += ["", head, *(_row(name, groups[name]) for name in order if name in groups)]
-        lines += [_row("all", self.total)]
-        return "\n".join(lines) + "\n"
+        lines += [_row("all", self.total), "", *_MEANING]
+        return "".join(c if c.isprintable() or c == "\n" else "?" for c in "\n".join(lines)) + "\n"
 
 
 def import_acme(path: Path) -> AcmeSummary:
@@ -158,13 +163,15 @@ def _check_columns(path: Path, names: Any, unread: list[str]) -> None:
         raise InputError(
             f"{path}: cannot be read: {unread[0].removeprefix(f'{path.name}: ')}", "give a job trace as CSV"
         )
+    if not names:
+        raise InputError(f"{path}: is empty", "give a job trace as CSV, with its header")
     missing = [name for name in NEEDED if name not in (names or ())]
     if not {"start_time", "end_time"} <= set(names or ()) and not {"gpu_time", "duration"} & set(names or ()):
         missing.append("start_time and end_time (or gpu_time, or duration)")
     if missing:
         raise InputError(
-            f"{path}: lacks the column {', '.join(missing)}",
-            "give a trace in the columns of AcmeTrace, with its header",
+            f"{path}: lacks the column{'s' if len(missing) > 1 else ''} {'; '.join(missing)}",
+            "give a trace in the columns of AcmeTrace, with its header; docs/evaluation.md lists them",
         )
 
 

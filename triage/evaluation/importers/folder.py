@@ -56,7 +56,7 @@ def case_id(files: Mapping[str, Path]) -> str:
     for name in sorted(files):
         with files[name].open("rb") as stream:
             whole.update(hashlib.file_digest(stream, "sha256").digest() + name.encode("utf-8", "surrogateescape"))
-    return f"c{int(whole.hexdigest(), 16) % 10**9:09}"
+    return f"c{int(whole.hexdigest(), 16) % 10**15:015}"
 
 
 def neutral_names(paths: Sequence[PurePosixPath]) -> dict[PurePosixPath, str]:

@@ -21,12 +21,14 @@ from triage.errors import InputError
 from triage.evaluation.answers import items, numbers, text, texts
 from triage.evaluation.importers import folder
 from triage.evaluation.importers.folder import Draft
+from triage.evaluation.schema import short, unlike
 
 _NAMES = ("incident.json", "diagnosis.json")
 _LABELS = (
     "outcome", "also_outcome", "failure_type", "also_accept", "root_cause_class", "nodes", "ranks", "action", "must_mention",
     "must_not", "evidence",
 )  # fmt: skip
+_NONE = ("nodes", "ranks")
 _RESULT = "triage.diagnosis/1"
 
 
@@ -114,13 +116,22 @@ def _logs(result: Mapping[str, Any], file: Path) -> dict[str, PurePosixPath]:
     for name in names:
         parts = [p for p in PurePosixPath(name.replace("\\", "/")).parts if p not in ("/", "..", ".")]
         ends = (PurePosixPath(*parts[at:]) for at in range(len(parts)))
-        place = next((end for end in ends if (file.parent / end).is_file()), None)
+        place = next((end for end in ends if _is_file(file.parent / end)), None)
         if place is None:
-            raise InputError(f"{file}: the log {name} does not lie beside it", "put the logs into the export's folder")
+            raise InputError(
+                f"{file}: the log {name[:80]} does not lie beside it", "put the logs into the export's folder"
+            )
         found[name] = place
     if len(set(found.values())) < len(found):
         raise InputError(f"{file}: two of its logs are the same file here", "keep the folders that the logs were in")
     return found
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
 
 
 def _expect(
@@ -147,19 +158,21 @@ def _expect(
         found["evidence"] = [_given(entry, in_case, file) for entry in items(labels["evidence"])]
     labels_of = kb.taxonomy()
     for name, allowed in (("outcome", labels_of.outcomes), ("failure_type", labels_of.types)):
-        if found.get(name) not in allowed:
-            raise InputError(f"{file}: {name} {found.get(name)!r} is not known", f"use {', '.join(sorted(allowed))}")
-    return {k: v for k, v in found.items() if v not in (None, "", [], ())}
+        value = found.get(name)
+        if not isinstance(value, str) or value not in allowed:
+            raise InputError(f"{file}: {name}: {unlike(value, allowed)}")
+    told = {name for name in _NONE if labels.get(name) == []}  # a person has said that none is to blame
+    return {k: v for k, v in found.items() if k in told or v not in (None, "", [], ())}
 
 
 def _evidence(result: Mapping[str, Any], in_case: Mapping[str, str]) -> list[list[Any]]:
     roots = [e for e in items(result.get("evidence")) if isinstance(e, Mapping) and e.get("role") == "root"]
-    lines = [(in_case.get(text(e.get("file"))), e.get("line")) for e in roots]
-    return [[name, line, line] for name, line in dict.fromkeys(lines) if name and isinstance(line, int) and line > 0]
+    lines = [(in_case.get(text(e.get("file"))), e["line"]) for e in roots if type(e.get("line")) is int]
+    return [[name, line, line] for name, line in dict.fromkeys(lines) if name and line > 0]
 
 
 def _given(entry: Any, in_case: Mapping[str, str], file: Path) -> list[Any]:
     match entry:
         case [str(name), int(first), int(last)] if name in in_case and 1 <= first <= last:
             return [in_case[name], first, last]
-    raise InputError(f"{file}: evidence {entry!r} is no [file, first line, last line] of its logs", "")
+    raise InputError(f"{file}: evidence {short(entry)} is no [file, first line, last line] of its logs", "")

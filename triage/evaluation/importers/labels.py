@@ -15,6 +15,7 @@ from triage.errors import InputError
 from triage.evaluation import cases
 from triage.evaluation.importers import folder
 from triage.evaluation.importers.folder import Draft
+from triage.evaluation.schema import unlike
 
 NEEDED = ("file", "failure_type", "outcome")
 _RENAMED = {"node": "nodes", "rank": "ranks", "actions": "action", "lines": "evidence", "tag": "tags"}
@@ -22,7 +23,9 @@ _LISTS = ("also_accept", "also_outcome", "action", "must_not", "nodes", "ranks",
 _ONE = ("root_cause_class", "split", "source", "license", "why", "gpu_hours", "synthetic")
 _IGNORED = ("notes", "comment")  # and whatever begins with "_"
 _KNOWN = (*NEEDED, "evidence", *_LISTS, *_ONE)
-_RANGE = re.compile(r"(?:(?P<file>.+):)?(?P<first>\d{1,12})(?:-(?P<last>\d{1,12}))?")
+_RANGE = re.compile(r"(?:(?P<file>.+):)?\s*(?P<first>\d{1,12})\s*(?:-\s*(?P<last>\d{1,12}))?")
+_QUOTED = re.compile(r'"[^"]*"')
+_TOLD = 20  # bad rows that a message names
 Row = Mapping[str, str]
 
 
@@ -33,11 +36,20 @@ def import_labels(table: Path, logs: Path, out: Path) -> list[Path]:
     with several files "rank_3.log:12-14"), node(s), rank(s), action, also_accept, also_outcome, must_not, tags (lists with ;),
     root_cause_class, split (dev), gpu_hours, source, license, synthetic, why. An empty cell is not labelled; nodes or
     ranks "-" are labelled as none. `notes`, `comment` and columns that begin with _ are left out.
-    Every row is checked before anything is written. Errors: InputError with the line of the table.
+    Every row is checked before anything is written. Errors: InputError with the line of the table, for each bad row.
     """
     if not logs.is_dir():
         raise InputError(f"{logs}: is no folder", "give the folder that the column file counts from")
-    return folder.write_all([_draft(row, line, table, logs) for line, row in _rows(table)], out)
+    drafts, wrong = [], []
+    for line, row in _rows(table):
+        try:
+            drafts.append(_draft(row, line, table, logs))
+        except InputError as error:
+            wrong.append(str(error))
+    if wrong:
+        more = [f"and {len(wrong) - _TOLD} more"] if len(wrong) > _TOLD else []
+        raise InputError("\n  ".join([*wrong[:_TOLD], *more]))
+    return folder.write_all(drafts, out)
 
 
 def _rows(table: Path) -> Iterator[tuple[int, Row]]:
@@ -47,11 +59,23 @@ def _rows(table: Path) -> Iterator[tuple[int, Row]]:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
         raise InputError(f"{table}: cannot be read: {reason}", "give a CSV with a header") from None
-    first = text.split("\n", 1)[0]
-    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=first.count))
+    if not text.strip():
+        raise InputError(f"{table}: is empty", f"begin it with a line of columns: {', '.join(NEEDED)}")
+    first = _QUOTED.sub("", text.split("\n", 1)[0])
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=first.count), strict=True)
+    try:
+        yield from _checked(reader, table)
+    except csv.Error as error:
+        raise InputError(f"{table}:{reader.line_num}: is no CSV: {error}", "is a quote not closed?") from None
+
+
+def _checked(reader: csv.DictReader[str], table: Path) -> Iterator[tuple[int, Row]]:
     names = [_column(name, table) for name in reader.fieldnames or ()]
     if lacking := [name for name in NEEDED if name not in names]:
-        raise InputError(f"{table}: lacks the column {', '.join(lacking)}", f"needed: {', '.join(NEEDED)}")
+        raise InputError(
+            f"{table}: lacks the column{'s' if len(lacking) > 1 else ''} {' and '.join(lacking)}",
+            f"needed: {', '.join(NEEDED)}",
+        )
     if twice := [name for name in names if name and names.count(name) > 1]:
         raise InputError(f"{table}: the column {twice[0]} stands twice", "keep one")
     reader.fieldnames = names
@@ -112,8 +136,11 @@ def _files(name: str, logs: Path, where: str) -> dict[PurePosixPath, Path]:
     place = logs / name
     if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
         raise InputError(f"{where}: file {name!r} lies outside {logs}", "name a log below the folder")
-    if place.is_file():
-        return {PurePosixPath(place.name): place}
+    try:
+        if place.is_file():
+            return {PurePosixPath(place.name): place}
+    except OSError as error:  # a name that no file can have
+        raise InputError(f"{where}: file {name[:60]!r} cannot be looked up: {error.strerror}", "") from None
     if not place.is_dir():
         raise InputError(f"{where}: there is no {place}", "name a log below the folder")
     found = sorted(p for p in place.rglob("*") if p.is_file() and not p.name.startswith("."))
@@ -152,7 +179,7 @@ def _evidence(text: str, names: Mapping[str, str], where: str) -> list[tuple[str
     """Ranges with the file's name in the case."""
     found = []
     for part in _split(text):
-        match = _RANGE.fullmatch(part.replace(" ", ""))
+        match = _RANGE.fullmatch(part)
         if match is None:
             raise InputError(f"{where}: evidence {part!r} is no range of lines", "write 12-14 or 30, several with ;")
         first, last = int(match["first"]), int(match["last"] or match["first"])
@@ -180,9 +207,7 @@ def _several(row: Row, name: str, allowed: Collection[str], where: str) -> list[
 def _one_of(value: str, allowed: Collection[str], name: str, where: str) -> str:
     if value in allowed:
         return value
-    near = difflib.get_close_matches(value, list(allowed), n=1)
-    hint = f"did you mean {near[0]}?" if near else f"use {', '.join(sorted(allowed))}"
-    raise InputError(f"{where}: {name} {value!r} is not known" if value else f"{where}: {name} is empty", hint)
+    raise InputError(f"{where}: {name}: {unlike(value, allowed)}" if value else f"{where}: {name} is empty")
 
 
 def _split(text: str) -> list[str]:
