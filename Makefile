@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: demo install install-dev install-torch test test-rest test-all lint types contracts results clean
+.PHONY: demo install install-dev install-torch test test-rest test-all lint types contracts results check-results clean
 
 demo: install
 	@echo; echo '$$ $(BIN)/triage diagnose examples/lost-gpu'; echo
@@ -51,13 +51,19 @@ types: install-dev
 contracts: install-dev
 	$(BIN)/lint-imports
 
-# The README's table of results, made anew. REAL: the labelled real logs, which are no part of this repository.
+# The README's table of results: `results` writes it anew (of REAL, labelled real logs, only where they are), `check-results` fails where
+# the figures of the cases that ship are others.
 REAL ?= ../shared/logs
-results: install
-	@runs=$$(mktemp -d) && \
-	$(BIN)/triage eval run $(REAL) --llm off --quiet --out $$runs/real && \
-	$(BIN)/triage eval run eval/cases --llm off --quiet --out $$runs/cases && \
-	PYTHONPATH=. $(BIN)/python tools/results_table.py "real logs (dev)=$$runs/real/metrics.json" "eval/cases=$$runs/cases/metrics.json"
+results check-results: RUNS := $(shell mktemp -d)
+results: install-dev
+	if [ -d $(REAL) ]; then $(BIN)/triage eval run $(REAL) --llm off --quiet --out $(RUNS)/real; fi
+	$(BIN)/triage eval run eval/cases --llm off --quiet --out $(RUNS)/cases
+	$(BIN)/python tools/results_table.py $(if $(wildcard $(REAL)),"real logs (dev)=$(RUNS)/real/metrics.json") \
+	  eval/cases=$(RUNS)/cases/metrics.json --write
+
+check-results: install-dev
+	$(BIN)/triage eval run eval/cases --llm off --quiet --out $(RUNS)/cases
+	$(BIN)/python tools/results_table.py eval/cases=$(RUNS)/cases/metrics.json --check
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

@@ -1,12 +1,14 @@
-"""Write the table of results into the README: `python tools/results_table.py NAME=RUN/metrics.json ... [--readme FILE] [--check]`.
+"""The table of results in the README: `python tools/results_table.py NAME=RUN/metrics.json ... --write` or `--check`.
 
-The table replaces what stands between the lines `<!-- results:begin -->` and `<!-- results:end -->`. NAME is what the set of cases is
-called; without it, the name of the run folder.
+It stands between the lines `<!-- results:begin -->` and `<!-- results:end -->`. NAME is what the set of cases is called; without it, the
+name of the run folder. Sets of the table that are not named keep their rows: their logs may not be here. --check changes nothing and says
+which rows are others; `make results` and `make check-results` run the cases that ship first.
 """
 
 from __future__ import annotations
 
 import argparse
+import difflib
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,30 +21,51 @@ BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 MEASURES = (
     "type_accepted", "outcome", "cause_class_accepted", "root_hit", "node_top1", "rank_top1", "action", "missed_failure", "false_alarm",
 )  # fmt: skip
+HEADS = ("cases", "measure", "n", "triage")
 BASELINES = 3
 README = Path(__file__).resolve().parents[1] / "README.md"
 Sets = Sequence[tuple[str, Mapping[str, Any]]]
+Rows = dict[str, list[list[str]]]  # set -> the cells of its rows
 
 
-def table(sets: Sets) -> str:
-    """The table of one or more sets: each measure with its interval, the tool beside the best baselines."""
-    return "\n".join(_lines(sets))
+def table(sets: Sets, before: str = "") -> str:
+    """The table of one or more sets: each measure with its interval, the tool beside the best baselines.
+
+    before: the table that it replaces, of which the other sets stay as they are.
+    """
+    heads, there = _parsed(before)
+    kept = {name: rows for name, rows in there.items() if name not in dict(sets)}
+    best = heads[len(HEADS) :] if kept else _best(sets)
+    made = {name: list(_rows(name, metrics, best)) for name, metrics in sets}
+    order = [*there, *(name for name in made if name not in there)]
+    lines = [_row([*HEADS, *best]), _row(["---", "---", "---:", *["---:"] * (1 + len(best))])]
+    return "\n".join([*lines, *(_row(cells) for name in order for cells in (made | kept).get(name, ()))])
 
 
-def _lines(sets: Sets) -> Iterator[str]:
-    best = _best(sets)
-    yield _row(["cases", "measure", "n", "triage", *best])
-    yield _row(["---", "---", "---:", *["---:"] * (1 + len(best))])
-    for name, metrics in sets:
-        ours = metrics["splits"]["all"]
-        told = name
-        for measure in MEASURES:
-            if metric := ours.get(measure):
-                what = figure(measure)
-                low = " (lower is better)" if what.better == "low" else ""
-                theirs = [with_interval(metrics.get("baselines", {}).get(b, {}).get(measure)) for b in best]
-                yield _row([told, f"{what.label}{low}", str(metric["n"]), f"**{with_interval(metric)}**", *theirs])
-                told = ""
+def _rows(name: str, metrics: Mapping[str, Any], baselines: Sequence[str]) -> Iterator[list[str]]:
+    ours, told = metrics["splits"]["all"], name
+    for measure in MEASURES:
+        if metric := ours.get(measure):
+            what = figure(measure)
+            low = " (lower is better)" if what.better == "low" else ""
+            theirs = [with_interval(metrics.get("baselines", {}).get(b, {}).get(measure)) for b in baselines]
+            yield [told, f"{what.label}{low}", str(metric["n"]), f"**{with_interval(metric)}**", *theirs]
+            told = ""
+
+
+def _parsed(text: str) -> tuple[list[str], Rows]:
+    """The headings and the rows of a table as this tool writes it; a row without a set belongs to the set above."""
+    lines = [
+        [cell.strip() for cell in line.strip().strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith("|")
+    ]
+    found: Rows = {}
+    name = ""
+    for cells in lines[2:]:
+        name = cells[0] or name
+        found.setdefault(name, []).append(cells)
+    return (lines[0] if lines else []), found
 
 
 def _best(sets: Sets) -> list[str]:
@@ -58,12 +81,13 @@ def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def placed(text: str, made: str) -> str:
-    """The text with the table between its markers. Errors: ValueError without the markers, once each and in order."""
+def parts(text: str) -> tuple[str, str, str]:
+    """What stands before, between and after the markers. Errors: ValueError without them, once each and in order."""
     if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
         raise ValueError(f"needs one line {BEGIN} and, after it, one line {END}")
     before, rest = text.split(BEGIN)
-    return f"{before}{BEGIN}\n{made}\n{END}{rest.split(END)[1]}"
+    between, after = rest.split(END)
+    return f"{before}{BEGIN}\n", between.strip("\n"), f"\n{END}{after}"
 
 
 def read(argument: str) -> tuple[str, Mapping[str, Any]]:
@@ -80,7 +104,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
     parser.add_argument("metrics", nargs="+", help="NAME=RUN/metrics.json")
     parser.add_argument("--readme", type=Path, default=README)
-    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 where the table is another")
+    how = parser.add_mutually_exclusive_group(required=True)
+    how.add_argument("--check", action="store_true", help="change nothing; exit 1 and say where the table is another")
+    how.add_argument("--write", action="store_true", help="write the table")
     args = parser.parse_args()
     sets = []
     for argument in args.metrics:
@@ -89,13 +115,20 @@ def main() -> int:
         except (OSError, ValueError) as error:
             return _fail(f"{argument.rpartition('=')[2]}: {error}")
     try:
-        text = args.readme.read_text("utf-8")
-        made = placed(text, table(sets))
+        before, old, after = parts(args.readme.read_text("utf-8"))
+        new = table(sets, old)
+        if args.write:
+            args.readme.write_text(f"{before}{new}{after}", "utf-8")
     except (OSError, ValueError) as error:
         return _fail(f"{args.readme}: {error}")
-    if args.check:
-        return 0 if made == text else 1
-    args.readme.write_text(made, "utf-8")
+    if args.check and new != old:
+        changed = difflib.unified_diff(
+            old.splitlines(), new.splitlines(), "in the README", "by this run", "", "", 0, ""
+        )
+        sys.stderr.write(
+            "\n".join([f"{args.readme}: the table of results is stale; make results writes it anew", *changed, ""])
+        )
+        return 1
     return 0
 
 

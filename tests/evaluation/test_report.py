@@ -19,7 +19,7 @@ import pytest
 from tests.conftest import REPO
 from tests.evaluation import synthetic
 from triage.errors import InputError
-from triage.evaluation import figures, html, markdown, metrics, record, view
+from triage.evaluation import cases, figures, html, markdown, metrics, record, view
 from triage.evaluation.page import lines, markup, parts, svg
 
 ALLOWED = frozenset(
@@ -565,10 +565,13 @@ def test_the_table_goes_between_its_markers_and_stays_when_made_again(folder: Pa
     readme = tmp_path / "README.md"
     readme.write_text("# A\n\n<!-- results:begin -->\nold\n<!-- results:end -->\n\nafter\n")
     arguments = (f"made up={folder / 'metrics.json'}", folder / "metrics.json", "--readme", readme)
-    assert table(*arguments, "--check").returncode == 1
-    assert table(*arguments).returncode == 0
+    stale = table(*arguments, "--check")
+    assert stale.returncode == 1
+    assert "the table of results is stale; make results writes it anew" in stale.stderr
+    assert "+| made up | Failure type right |" in stale.stderr
+    assert table(*arguments, "--write").returncode == 0
     once = readme.read_text()
-    assert table(*arguments).returncode == 0
+    assert table(*arguments, "--write").returncode == 0
     assert readme.read_text() == once
     assert table(*arguments, "--check").returncode == 0
     assert once.startswith(
@@ -582,6 +585,36 @@ def test_the_table_goes_between_its_markers_and_stays_when_made_again(folder: Pa
     )
     assert f"| {folder.name} | Failure type right |" in once, "a set without a name is called as its folder"
     assert len({x.count("|") for x in once.splitlines() if x.startswith("|")}) == 1
+
+
+def test_a_set_whose_logs_are_not_here_keeps_its_rows(folder: Path, tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(
+        "<!-- results:begin -->\n| cases | measure | n | triage | first-error | gone |\n| --- | --- | ---: | ---: | ---: | ---: |\n"
+        "| elsewhere | Outcome right | 9 | **1** | 2 | 3 |\n|  | False alarm | 9 | **4** | 5 | 6 |\n"
+        "| here | Outcome right | 1 | **7** | 8 | 9 |\n<!-- results:end -->\n"
+    )
+    assert table(f"here={folder / 'metrics.json'}", "--readme", readme, "--write").returncode == 0
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in readme.read_text().splitlines()
+        if line.startswith("|")
+    ]
+    assert rows[0] == ["cases", "measure", "n", "triage", "first-error", "gone"], (
+        "the order of the columns is that of all sets"
+    )
+    assert rows[2:4] == [
+        ["elsewhere", "Outcome right", "9", "**1**", "2", "3"],
+        ["", "False alarm", "9", "**4**", "5", "6"],
+    ]
+    assert rows[4][:3] == ["here", "Failure type right", "60"] and rows[4][5] == "–"
+    assert table(f"here={folder / 'metrics.json'}", "--readme", readme, "--check").returncode == 0
+
+
+def test_the_readme_counts_the_cases_that_are_there() -> None:
+    """A cheap sign that the table is stale; `make check-results` looks at every figure."""
+    labelled = [c for c in cases.load_cases(REPO / "eval" / "cases") if c.expect.failure_type]
+    assert f"| eval/cases | Failure type right | {len(labelled)} |" in (REPO / "README.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize(
@@ -599,7 +632,7 @@ def test_what_is_wrong_with_the_table_is_said_in_a_line(
     page, figures_file = tmp_path / "README.md", tmp_path / "metrics.json"
     page.write_text(readme)
     figures_file.write_text(json.dumps(record.read_metrics(folder)) if metrics_text is None else metrics_text)
-    done = table(figures_file, "--readme", page)
+    done = table(figures_file, "--readme", page, "--write")
     assert done.returncode == 2
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
