@@ -78,7 +78,7 @@ def evidence_precision(a: Answer) -> Value:
 
 def evidence_recall(a: Answer) -> Value:
     """Of the decisive ranges, the share that holds a line cited with the role root; ranges that say the same but for
-    numbers (one line a rank) count as one."""
+    numbers, paths and what is quoted (one line a rank) count as one."""
     groups = decisive_groups(a)
     roots = [c for c in cited(a) if c.role == "root"]
     return sum(any(shows(r, c) for r in g for c in roots) for g in groups) / len(groups) if groups else None
