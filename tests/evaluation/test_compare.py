@@ -115,15 +115,61 @@ def test_the_text_fits_a_terminal_and_names_what_changed() -> None:
         "11 cases in both runs",
         "warning: changed between the runs (files or labels) and left out: 1 case (c)",
         "worse (1)",
-        "  b: worse in type_accepted, outcome, root_hit",
+        "  b: worse in Failure type exact, Failure type right, Outcome right, Evidence",
+        "      precision, Evidence recall, Evidence F1, Decisive line cited as root,",
         "      wants ecc-error/failed, is crash: boom, was ecc-error/failed",
         "better (1)",
         "      wants ecc-error/failed, is ecc-error/failed, was type-error/failed",
         "same: 9 cases",
     ):
         assert line in text.split("\n")
-    row = next(line for line in text.split("\n") if line.startswith("type_accepted"))
-    assert row.split() == ["type_accepted", "0.909", "0.909", "+0.000", "[-0.273,", "+0.273]", "1", "1", "1"]
+    row = next(line for line in text.split("\n") if line.startswith("Failure type right"))
+    assert row.split() == ["Failure", "type", "right", "90.9%", "90.9%", "+0.0", "[-27.3,", "+27.3]", "1", "1", "1"]
+    assert "more figures do not differ (--format json tells all)" in text
+    assert "p is - where" in text and "Time and memory depend on the machine" in text
+
+
+def test_a_change_in_another_figure_alone_names_its_case() -> None:
+    want = {**WANT, "also_accept": ["type-error"]}
+    before, after = [record("a", want, right())], [record("a", want, wrong())]
+    found = compare(before, after)
+    assert (found["same"], [e["case"] for e in found["other"]]) == (0, ["a"])
+    assert found["other"][0]["changed"] == {"type_exact": "worse"}
+    text = as_text(found)
+    assert "changed in other figures only (1)\n  a: worse in Failure type exact\n" in text
+    assert "Time and memory" not in text, "they did not change"
+
+
+def test_how_the_runs_differ_stands_first() -> None:
+    one = {
+        "started": "2026-11-29T20:00:00+00:00", "version": "1.0", "commit": "a" * 40, "kb_sha256": "k" * 64, "model": "off", "similar": True,
+        "settings": {"token_budget": 12000}, "packages": {"numpy": "2.0"}, "jobs": 1,
+    }  # fmt: skip
+    two = {
+        **one,
+        "commit": "b" * 40,
+        "changed": True,
+        "similar": False,
+        "settings": {"token_budget": 8000},
+        "packages": {"numpy": "2.1"},
+    }
+    records = run({"a": right()})
+    found = compare(records, records, runs=(one, two))
+    assert [(d["label"], d["a"], d["b"]) for d in found["runs"]["differences"]] == [
+        ("commit", "aaaaaaaaaaaa", "bbbbbbbbbbbb"),
+        ("setting token_budget", "12000", "8000"),
+        ("similar incidents", "yes", "no"),
+        ("package numpy", "2.0", "2.1"),
+    ]
+    text = as_text(found, "before", "after")
+    assert text.startswith(
+        "A  before\n   2026-11-29 20:00, version 1.0, commit aaaaaaaaaaaa, knowledge kkkkkkkkkkkk,\n"
+    )
+    assert "commit bbbbbbbbbbbb with local changes" in " ".join(text.split())
+    assert "made differently: commit aaaaaaaaaaaa -> bbbbbbbbbbbb; setting token_budget" in text
+    assert max(map(len, text.split("\n"))) <= 80
+    assert "made alike" in as_text(compare(records, records, runs=(one, one)))
+    json.dumps(found, allow_nan=False)
 
 
 def test_what_a_model_said_cannot_steer_the_terminal() -> None:

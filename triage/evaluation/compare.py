@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from triage.errors import InputError
-from triage.evaluation import bootstrap, metrics, paired
+from triage.evaluation import bootstrap, made, metrics, paired
 from triage.evaluation.answers import Answer, Record, latest, of_tool
 from triage.evaluation.bootstrap import COUNT, Draws
 from triage.evaluation.diagnosed import DIAGNOSED
@@ -23,15 +24,18 @@ def compare(
     before: Iterable[Record],
     after: Iterable[Record],
     *,
+    runs: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None,
     seed: int = 0,
     resamples: int = COUNT,
     categories: Mapping[str, str] | None = None,
 ) -> Comparison:
     """Run A (before) and run B (after), ready for JSON.
 
-    {"schema", "cases": {"both", "only_a", "only_b", "changed"}, "warnings": [words],
-     "metrics": {metric: paired.difference or None}, "better" | "worse" | "mixed": [one entry a case], "same": cases}
-    An entry: {"case", "tags", "marks": {metric: "better" | "worse" | "same" | None}, "want", "before", "after"}.
+    {"schema", "runs": how A and B were made, "cases": {"both", "only_a", "only_b", "changed"}, "warnings": [words],
+     "metrics": {metric: paired.difference or None}, "better" | "worse" | "mixed" | "other": [one entry a case], "same": cases}
+    An entry: {"case", "tags", "marks": {metric of DECIDES: "better" | "worse" | "same" | None}, "changed": {metric: "better" |
+    "worse"} of any measure, "want", "before", "after"}. other: cases that changed, but in none of DECIDES.
+    runs: run.json of both; then "runs" is {"a", "b", "differences": [{"field", "label", "a", "b"}]}, else None.
     A case whose content or label changed (its sha256) cannot be compared: it is named and left out.
     Errors: InputError when no case is in both.
     """
@@ -48,17 +52,17 @@ def compare(
         category_measure(metrics.taxonomy_categories() if categories is None else categories),
         *DIAGNOSED,
     )
-    found: dict[str, list[dict[str, Any]]] = {"better": [], "worse": [], "mixed": [], "same": []}
-    decisive = [m for m in measures if m.name in DECIDES]
+    found: dict[str, list[dict[str, Any]]] = {"better": [], "worse": [], "mixed": [], "other": [], "same": []}
     for case in both:
-        entry = _entry(case, a[case], b[case], decisive)
-        found[_verdict(entry["marks"])].append(entry)
+        entry = _entry(case, a[case], b[case], [m for m in measures if m.better])
+        found[_verdict(entry)].append(entry)
     return {
         "schema": SCHEMA,
+        "runs": _made(*runs) if runs else None,
         "cases": {"both": len(both), "only_a": only_a, "only_b": only_b, "changed": changed},
         "warnings": _warnings(changed, only_a, only_b, one, two),
         "metrics": _differences(measures, one, two, draws),
-        **{name: found[name] for name in ("better", "worse", "mixed")},
+        **{name: found[name] for name in ("better", "worse", "mixed", "other")},
         "same": len(found["same"]),
     }
 
@@ -79,10 +83,12 @@ def _differences(
 
 def _entry(case: str, a: Sequence[Answer], b: Sequence[Answer], measures: Sequence[Measure]) -> dict[str, Any]:
     want = a[0].want
+    marks = {m.name: _mark(m, a, b) for m in measures}
     return {
         "case": case,
         "tags": list(a[0].record.get("tags") or ()),
-        "marks": {m.name: _mark(m, a, b) for m in measures},
+        "marks": {name: mark for name, mark in marks.items() if name in DECIDES},
+        "changed": {name: mark for name, mark in marks.items() if mark in ("better", "worse")},
         "want": {"failure_type": want.get("failure_type"), "outcome": want.get("outcome")},
         "before": _said(a),
         "after": _said(b),
@@ -97,9 +103,20 @@ def _mark(measure: Measure, a: Sequence[Answer], b: Sequence[Answer]) -> str | N
     return "better" if better else "worse" if worse else "same"
 
 
-def _verdict(marks: Mapping[str, str | None]) -> str:
-    better, worse = "better" in marks.values(), "worse" in marks.values()
-    return "mixed" if better and worse else "better" if better else "worse" if worse else "same"
+def _verdict(entry: Mapping[str, Any]) -> str:
+    marks = entry["marks"].values()
+    if "better" in marks and "worse" in marks:
+        return "mixed"
+    return "better" if "better" in marks else "worse" if "worse" in marks else "other" if entry["changed"] else "same"
+
+
+def _made(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
+    told = [*made.DECIDING, *made.SURROUNDING, "started", "changed"]
+    return {
+        "a": {name: a.get(name) for name in told},
+        "b": {name: b.get(name) for name in told},
+        "differences": [asdict(d) for d in made.differences(a, b, made.DECIDING | made.SURROUNDING)],
+    }
 
 
 def _said(answers: Sequence[Answer]) -> dict[str, Any]:
