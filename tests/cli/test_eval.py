@@ -21,6 +21,7 @@ from tests.cli.conftest import Run
 from tests.conftest import REPO
 from tests.evaluation import make
 from tests.openai_server import OpenAIServer
+from triage.errors import InputError
 from triage.evaluation import record
 from triage.evaluation.cases import Decisive, load_cases
 
@@ -81,6 +82,9 @@ def test_cases_are_chosen_by_id_split_and_tag(triage: Run, cases: Path, tmp_path
     [
         (["nowhere"], "triage: nowhere: no cases; give a folder whose subfolders hold a case.yaml"),
         (["cases", "--only", "b9"], "triage: --only: no case has the id b9"),
+        (["cases", "--only", ","], "triage: --only ',' names no case; give ids"),
+        (["cases", "--seed", "-1"], "triage: Invalid value for '--seed'"),
+        (["cases", "--timeout", "inf"], "triage: Invalid value for '--timeout'"),
         (["cases", "--split", "train"], "triage: --split 'train' is not known; use dev or test"),
         (["cases", "--tag", "hang"], "triage: no case is left by --only, --split and --tag"),
         (["cases", "--out", "cases"], "triage: cases: holds something else than a run"),
@@ -91,6 +95,14 @@ def test_what_cannot_be_run_is_told_in_a_line(triage: Run, cases: Path, args: li
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(said)
     assert done.stderr.count("\n") == 1
+
+
+def test_a_folder_named_twice_is_one_and_an_id_may_hold_a_comma(triage: Run, tmp_path: Path) -> None:
+    make.case(tmp_path / "cases", "a1")
+    make.case(tmp_path / "cases", "a,2")
+    done = triage("eval", "run", "cases", "cases/../cases", *LIGHT, "--only", "a,2", "--out", "run")
+    assert done.returncode == 0, done.stderr
+    assert [r["case"] for r in record.read_records(tmp_path / "run")] == ["a,2"]
 
 
 def test_a_name_that_gives_the_answer_away_is_warned_of(triage: Run, tmp_path: Path) -> None:
@@ -132,7 +144,7 @@ def test_rescoring_prints_the_same_table(triage: Run, cases: Path, tmp_path: Pat
     again = triage("eval", "rescore", "run")
     assert again.returncode == 0
     assert first.startswith(again.stdout)
-    assert triage("eval", "rescore", "cases").stderr.startswith("triage: cases/records.jsonl: No such file")
+    assert triage("eval", "rescore", "cases").stderr.startswith("triage: cases/run.json: No such file")
 
 
 GATE = "schema: triage.gate/1\nsplits:\n  all:\n    type_exact: {min: %s}\n"
@@ -163,14 +175,51 @@ def test_a_run_that_is_not_finished_passes_no_gate_and_says_so(triage: Run, case
     done = triage("eval", "gate", "run", "low.yaml")
     assert done.returncode == 1
     assert done.stdout.splitlines()[0] == "FAIL  1 of 3 cases has no record (a3)"
-    (tmp_path / "run" / "metrics.json").unlink()
-    bare = triage("eval", "gate", "run", "low.yaml")
-    assert bare.returncode == 2
     command = "triage eval run cases --llm off --no-similar --no-baselines --out run"
-    assert bare.stderr == (
-        f"triage: run is not finished: 1 of 3 cases has no record (a3); go on with `{command}`, "
-        "or score what is there: triage eval rescore run\n"
-    )
+    assert done.stderr == f"triage: run is not finished; go on with: {command}\n"
+    (tmp_path / "run" / "metrics.json").unlink()
+    assert triage("eval", "gate", "run", "low.yaml").stdout == done.stdout
+    with pytest.raises(InputError) as caught:
+        record.read_metrics(tmp_path / "run")
+    assert f"1 of 3 cases has no record (a3); go on with `{command}`, or score what is there" in str(caught.value)
+
+
+def test_a_gate_judges_the_records_and_not_figures_of_before(triage: Run, cases: Path, tmp_path: Path) -> None:
+    (tmp_path / "high.yaml").write_text(GATE % 0.6)
+    triage("eval", "run", "cases", *LIGHT, "--out", "run")
+    assert triage("eval", "gate", "run", "high.yaml").returncode == 0
+    records = record.read_records(tmp_path / "run")
+    records[0]["result"]["failure_type"] = "type-error"
+    (tmp_path / "run" / "records.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
+    assert triage("eval", "gate", "run", "high.yaml").returncode == 1
+
+
+def test_a_verdict_stands_when_nobody_reads_it(triage: Run, cases: Path, tmp_path: Path) -> None:
+    (tmp_path / "high.yaml").write_text(GATE % 0.9)
+    triage("eval", "run", "cases", *LIGHT, "--out", "run")
+    for args in (
+        ["eval", "gate", "run", "high.yaml"],
+        ["eval", "run", "cases", *LIGHT, "--out", "run", "--gate", "high.yaml"],
+    ):
+        reader, writer = os.pipe()
+        os.close(reader)
+        env = {**os.environ, "PYTHONPATH": str(REPO)}
+        done = subprocess.run(
+            [sys.executable, "-m", "triage", *args],
+            cwd=tmp_path,
+            env=env,
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+        os.close(writer)
+        assert done.returncode == 1
+        assert b"Traceback" not in done.stderr and b"BrokenPipe" not in done.stderr
+
+
+def test_bad_usage_keeps_its_code_when_stderr_is_closed(tmp_path: Path) -> None:
+    command = f"PYTHONPATH={REPO} {sys.executable} -m triage eval run nowhere 2>&-"
+    assert subprocess.run(["sh", "-c", command], cwd=tmp_path, check=False).returncode == 2
 
 
 def test_a_run_without_a_record_is_not_called_unlabelled(triage: Run, cases: Path, tmp_path: Path) -> None:

@@ -50,6 +50,15 @@ def dying(settings: Settings) -> Parts:
     os._exit(7)
 
 
+def dying_once(settings: Settings, mark: Path) -> Parts:
+    """The first worker that starts does not."""
+    try:
+        mark.touch(exist_ok=False)
+    except FileExistsError:
+        return plain(settings)
+    os._exit(7)
+
+
 def watched(settings: Settings, notes: Path) -> Parts:
     """Writes down what this process can see and what it asks of the operating system."""
     stream = notes.open("a")

@@ -190,3 +190,34 @@ def test_mcnemar_by_enumeration() -> None:
     """All 2**10 ways in which ten coins fall: as far from even as 8 to 2, or farther."""
     far = sum(abs(2 * sum(toss) - 10) >= 6 for toss in itertools.product((0, 1), repeat=10))
     assert mcnemar(8, 2) == pytest.approx(far / 2**10)
+
+
+@pytest.mark.parametrize("n", [1, 3, 40])
+def test_no_interval_of_a_share_or_mean_is_without_width(n: int) -> None:
+    """Whatever all cases have in common: none, all, half over repeats; alone and as a difference."""
+    draws = Draws(map(str, range(n)))
+    none, full = (draws.parts((str(i), x, 1.0) for i in range(n)) for x in (0.0, 1.0))
+    half = draws.parts((str(i), x, 1.0) for i in range(n) for x in (0.0, 1.0))
+    for kind in ("share", "mean"):
+        for parts in (none, full, half):
+            found = ratio(parts, draws, kind)
+            assert found is not None and 0 <= (found.low or 0) < (found.high or 0) <= 1
+        for a, b, value in ((none, none, 0.0), (none, full, 1.0), (full, none, -1.0), (half, full, 0.5)):
+            change = ratio_difference(a, b, draws, kind)
+            assert change is not None and change.value == value
+            assert -1 <= (change.low or 0) < (change.high or 0) <= 1
+            assert (change.low or 0) <= value <= (change.high or 0)
+    wrong = Labels.of(np.arange(n), ["a"] * n, ["b"] * n)
+    f1 = macro_f1(wrong, draws)
+    assert f1 is not None and (f1.low, f1.high) == pytest.approx(wilson(0.0, n))
+    same = macro_f1_difference(wrong, wrong, draws)
+    assert same is not None and (same.low or 0) < 0 < (same.high or 0)
+
+
+def test_one_case_has_no_interval_of_seconds() -> None:
+    draws = Draws("a")
+    parts = _parts(draws, {"a": 3.0})
+    for found in (ratio(parts, draws, "amount"), quantile(parts.case, parts.num, 0.5, draws)):
+        assert found is not None and found.as_json() == {"value": 3.0, "low": None, "high": None, "n": 1}
+    change = ratio_difference(parts, parts, draws, "amount")
+    assert change is not None and (change.as_json()["low"], change.as_json()["high"]) == (None, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ HEADER: dict[str, Any] = {
     "started": "2026-01-01T00:00:00+00:00",
     "model": "off",
     "repeats": 1,
+    "seed": 0,
     "kb_sha256": "k",
     "cases": [{"id": "a1", "sha256": "1"}],
 }
@@ -99,3 +101,66 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
         record.open_run(tmp_path)
     with pytest.raises(InputError, match=r"run.json: No such file"):
         record.read_run(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"case": 5}, "records.jsonl:1: is no record: case: must be text, not 5"),
+        ({"repeat": "z"}, "repeat: must be a whole number that is not negative, not 'z'"),
+        ({"repeat": True}, "repeat: must be a whole number"),
+        ({"sha256": ["x"]}, "sha256: must be text, not ['x']"),
+        ({"gpu_hours": 1e308}, "gpu_hours: must be a number from 0 to 1e+09"),
+        ({"gpu_hours": int("9" * 400)}, "gpu_hours: must be a number"),
+    ],
+)
+def test_a_record_of_another_shape_is_refused_with_its_line(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    run = written(tmp_path / "r", make.record("a"))
+    (run / "records.jsonl").write_text(json.dumps({**make.record("a"), **change}) + "\n")
+    with pytest.raises(InputError) as caught:
+        record.read_records(run)
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_deep_nesting_is_no_crash(tmp_path: Path) -> None:
+    run = written(tmp_path / "r")
+    (run / "records.jsonl").write_text("[" * 100_000 + "\n")
+    with pytest.raises(InputError, match=r"records\.jsonl:1: is no record"):
+        record.read_records(run)
+    for name, read in (("run.json", record.read_run), ("metrics.json", record.read_metrics)):
+        (run / name).write_text("[" * 100_000)
+        with pytest.raises(InputError, match=name):
+            read(run)
+
+
+@pytest.mark.parametrize(
+    "change", [{"seed": None}, {"seed": -1}, {"repeats": 0}, {"cases": [{"id": "a"}]}, {"cases": None}]
+)
+def test_a_run_of_another_shape_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:
+    run = written(tmp_path / "r", **change)
+    with pytest.raises(InputError, match=rf"run\.json: {next(iter(change))}: must be"):
+        record.read_run(run)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]", "{}", '{"splits": [], "baselines": {}, "margins": {}}', '{"splits": {}, "baselines": {}, "margins": {}}',
+        '{"splits": {"all": {"outcome": 3}}, "baselines": {}, "margins": {}}',
+        '{"splits": {"all": {"outcome": {"value": "x", "n": 1}}}, "baselines": {}, "margins": {}}',
+        '{"splits": {"all": {"outcome": {"value": 1, "low": [], "n": 1}}}, "baselines": {}, "margins": {}}',
+    ],
+)  # fmt: skip
+def test_figures_of_another_shape_are_refused(tmp_path: Path, text: str) -> None:
+    run = written(tmp_path / "r")
+    (run / "metrics.json").write_text(text)
+    with pytest.raises(InputError, match=r"metrics\.json: .*make it anew: triage eval rescore"):
+        record.read_metrics(run)
+
+
+def test_what_cannot_be_written_is_one_line_and_leaves_nothing_half(tmp_path: Path) -> None:
+    run = written(tmp_path / "r")
+    (run / "metrics.json").mkdir()  # stands for a disk that takes no more
+    with pytest.raises(UsageError, match=r"metrics\.json: cannot be written"):
+        record.write_metrics(run, {})
+    assert not (run / "metrics.json.part").exists()

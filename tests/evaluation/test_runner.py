@@ -250,7 +250,7 @@ def test_workers_that_cannot_start_end_the_run_with_the_reason(tmp_path: Path) -
     make.case(tmp_path / "cases", "a1")
     with pytest.raises(TriageError, match="this knowledge base cannot be used"):
         run(tmp_path / "cases", tmp_path / "run", spies.unable)
-    with pytest.raises(TriageError, match="a worker ended with exit code 7 while it was starting"):
+    with pytest.raises(TriageError, match="3 workers in a row did not start, the last ended with exit code 7"):
         run(tmp_path / "cases", tmp_path / "run2", spies.dying)
 
 
@@ -262,3 +262,53 @@ def test_knowledge_has_one_hash(tmp_path: Path) -> None:
     with pytest.raises(TriageError, match="cannot be resumed: it was made with knowledge "):
         run(tmp_path / "cases", tmp_path / "run")
     assert kb.root().is_dir()
+
+
+def test_a_worker_that_dies_while_it_starts_is_replaced(tmp_path: Path) -> None:
+    for at in range(3):
+        make.case(tmp_path / "cases", f"a{at}")
+    for jobs in (1, 2):
+        found = run(
+            tmp_path / "cases",
+            tmp_path / f"run{jobs}",
+            functools.partial(spies.dying_once, mark=tmp_path / f"mark{jobs}"),
+            jobs=jobs,
+        )
+        assert [r["problem"] for r in found.values()] == ["", "", ""]
+        assert (tmp_path / f"mark{jobs}").exists()
+
+
+def test_inputs_that_go_while_it_runs_cost_their_case_alone(tmp_path: Path) -> None:
+    for name in ("a1", "a2", "a3"):
+        make.case(tmp_path / "cases", name)
+    cases = load_cases(tmp_path / "cases")
+    gone = tmp_path / "cases" / "a2" / "job.out"
+    runner.run(cases, tmp_path / "run", plan(jobs=1), lambda *_: gone.unlink(missing_ok=True))
+    found = {r["case"]: r["problem"] for r in record.read_records(tmp_path / "run")}
+    assert (found["a1"], found["a3"]) == ("", "")
+    assert found["a2"].startswith("error: ") and "cannot be copied" in found["a2"]
+
+
+@pytest.mark.parametrize("name", ["-", "a\x1bb.log", os.fsdecode(b"a\xffb.log")])
+def test_odd_names_of_inputs_are_files_like_any_other(tmp_path: Path, name: str) -> None:
+    folder = make.case(tmp_path / "cases", "a1", inputs=["."], expect_evidence=None)
+    (folder / "job.out").rename(folder / name)
+    if name == "-":
+        path = folder / "case.yaml"
+        path.write_text(path.read_text().replace("- .", "- '-'"))
+    (made,) = run(tmp_path / "cases", tmp_path / "run").values()
+    assert (made["problem"], made["result"]["failure_type"]) == ("", "key-error")
+    assert made["citations"]["valid"] == made["citations"]["cited"] > 0
+
+
+def test_secrets_of_labels_stay_out_of_the_record(tmp_path: Path) -> None:
+    secret = "password=hunter2horse"
+    make.case(
+        tmp_path / "cases",
+        "a1",
+        source=f"copied with {secret}",
+        expect_why=f"see {secret}",
+        scheduler={"State": "FAILED", "Comment": secret},
+    )
+    run(tmp_path / "cases", tmp_path / "run")
+    assert "hunter2horse" not in (tmp_path / "run" / "records.jsonl").read_text()

@@ -29,13 +29,13 @@ def run(  # noqa: PLR0913, PLR0917
     repeats: int = typer.Option(1, "--repeats", min=1, help="How often each case runs; more than once with a model."),
     jobs: int | None = typer.Option(None, "--jobs", "-j", min=1, help="Worker processes.", show_default="one a CPU"),
     timeout: float = typer.Option(
-        120.0, "--timeout", min=0.1, metavar="SECONDS", help="The most that a case may take."
+        120.0, "--timeout", min=0.1, max=1e6, metavar="SECONDS", help="The most that a case may take."
     ),
     only: str | None = typer.Option(None, "--only", metavar="ID,...", help="Only these cases."),
     split: str | None = typer.Option(None, "--split", help="Only dev or test cases."),
     tag: str | None = typer.Option(None, "--tag", help="Only cases with this tag."),
     gate: Path | None = typer.Option(None, "--gate", metavar="FILE", help="Floors; exit 1 when one is not reached."),
-    seed: int = typer.Option(0, "--seed", help="Of the intervals."),
+    seed: int = typer.Option(0, "--seed", min=0, max=2**32 - 1, help="Of the intervals."),
     retry: bool = typer.Option(False, "--retry", help="When resuming, run again what crashed or timed out."),
     no_similar: bool = typer.Option(False, "--no-similar", help="Do not look for similar incidents."),
     no_baselines: bool = typer.Option(False, "--no-baselines", help="Do not run the baselines."),
@@ -82,7 +82,8 @@ def compare(
     chosen = output.check_format(format, ("text", "json"))
     from triage.evaluation import compare, compare_text, record
 
-    found = compare.compare(record.read_records(a), record.read_records(b))
+    runs = record.read_run(a), record.read_run(b)
+    found = compare.compare(record.read_records(a), record.read_records(b), runs=runs)
     output.write(json.dumps(found) if chosen == "json" else compare_text.as_text(found, str(a), str(b)))
 
 
@@ -95,11 +96,14 @@ def gate(
 
     Exit codes: 0 all hold, 1 one does not or the run is not finished.
     """
-    from triage.evaluation import gate, record, unfinished
+    from triage.evaluation import gate, record, runner, unfinished
 
-    bounds, metrics = gate.load_gate(floors), record.read_metrics(path)
-    verdict = gate.check(metrics, bounds, unfinished.missing(record.read_run(path), record.read_records(path)))
-    output.write(gate.as_text(verdict))
+    bounds, begun = gate.load_gate(floors), record.read_run(path)
+    lacks = unfinished.missing(begun, record.read_records(path))
+    verdict = gate.check(runner.figures(path), bounds, lacks)
+    output.write_last(gate.as_text(verdict))
+    if lacks:
+        output.note(f"{path} is not finished; go on with: {unfinished.go_on(str(begun.get('command') or ''), path)}")
     return 0 if verdict.passed else 1
 
 

@@ -59,9 +59,9 @@ def run(choice: Choice, chosen: str, quiet: bool) -> int:
         raise
     metrics = record.read_metrics(path)
     if chosen == "json":
-        output.write(json.dumps({"run": str(path), "metrics": metrics}))
+        output.write_last(json.dumps({"run": str(path), "metrics": metrics}))
     else:
-        output.write(eval_table.table(metrics, record.read_records(path)) + f"\nThe run is in {path}\n")
+        output.write_last(eval_table.table(metrics, record.read_records(path)) + f"\nThe run is in {path}\n")
     lacks = unfinished.missing(record.read_run(path), record.read_records(path))
     if lacks and not bounds:
         output.note(f"{path} is not finished: {lacks}", quiet)
@@ -129,15 +129,16 @@ def _load(folders: Sequence[Path]) -> list[Case]:
     found: dict[str, Case] = {}
     for folder in folders:
         for case in cases.load_cases(folder):
-            if case.id in found and found[case.id].folder != case.folder:
+            if case.id in found and not found[case.id].folder.samefile(case.folder):
                 raise UsageError(f"the id {case.id} stands in {found[case.id].folder} and in {case.folder}")
             found[case.id] = case
     return list(found.values())
 
 
 def _select(known: Sequence[Case], choice: Choice) -> list[Case]:
-    names = set(filter(None, (choice.only or "").split(",")))
-    if strange := names - {case.id for case in known}:
+    ids = {case.id for case in known}
+    names = _only(choice.only, ids) if choice.only is not None else ids
+    if strange := names - ids:
         raise UsageError(f"--only: no case has the id {', '.join(sorted(strange))}")
     if choice.split is not None and choice.split not in cases.SPLITS:
         raise UsageError(f"--split {choice.split!r} is not known", f"use {' or '.join(cases.SPLITS)}")
@@ -146,13 +147,19 @@ def _select(known: Sequence[Case], choice: Choice) -> list[Case]:
     wanted = [
         case
         for case in known
-        if (not names or case.id in names)
-        and choice.split in (None, case.split)
-        and (choice.tag is None or choice.tag in case.tags)
+        if case.id in names and choice.split in (None, case.split) and (choice.tag is None or choice.tag in case.tags)
     ]
     if not wanted:
         raise UsageError("no case is left by --only, --split and --tag")
     return wanted
+
+
+def _only(text: str, ids: set[str]) -> set[str]:
+    """The ids of --only: one, which may hold a comma, or several between commas."""
+    names = {text} if text in ids else {name.strip() for name in text.split(",")} - {""}
+    if not names:
+        raise UsageError(f"--only {text!r} names no case", "give ids of cases, with commas between them")
+    return names
 
 
 def _end(_signal: int, _frame: FrameType | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
@@ -72,7 +73,7 @@ def root(
 
 def main() -> None:
     """Run, and turn every error into one line on stderr and an exit code; the only place that does."""
-    from triage.cli.output import ClosedPipe
+    from triage.cli import output
     from triage.errors import TriageError
 
     try:
@@ -91,9 +92,9 @@ def main() -> None:
             sys.stderr.write(text + "\n")
             sys.exit(2)
         _fail(f"{text} (see triage --help)", 2)
-    except (BrokenPipeError, ClosedPipe):
+    except (BrokenPipeError, output.ClosedPipe):
         # The reader closed the pipe: not an error. Point stdout elsewhere so that the interpreter's own flush is silent.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        output.mute()
         sys.exit(0)
     except Exception as error:
         if os.environ.get("TRIAGE_DEBUG"):
@@ -105,5 +106,7 @@ def main() -> None:
 
 def _fail(message: str, code: int) -> None:
     shown = "".join(c if c.isprintable() or c == "\n" else "?" for c in message)
-    sys.stderr.write(f"triage: {shown}\n")
+    with contextlib.suppress(OSError, AttributeError):  # stderr may be closed: the exit code tells still
+        sys.stderr.write(f"triage: {shown}\n")
+        sys.stderr.flush()
     sys.exit(code)

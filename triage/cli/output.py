@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -35,11 +36,11 @@ def width() -> int:
 
 def print_result(result: dict[str, Any], chosen: str) -> None:
     if chosen == "json":
-        write(json.dumps(result, ensure_ascii=False))
+        write_last(json.dumps(result, ensure_ascii=False))
     elif chosen == "markdown":
-        write(report.render_markdown(result))
+        write_last(report.render_markdown(result))
     else:
-        write(report.render_text(result, width()))
+        write_last(report.render_text(result, width()))
 
 
 def write(text: str) -> None:
@@ -55,6 +56,19 @@ def write(text: str) -> None:
             stream.flush()
         except BrokenPipeError:
             raise ClosedPipe from None  # not an OSError, which typer would turn into exit code 1
+
+
+def write_last(text: str) -> None:
+    """What a command ends with. That nobody reads it does not change the exit code, which may be a verdict."""
+    try:
+        write(text)
+    except ClosedPipe:
+        mute()
+
+
+def mute() -> None:
+    """Stdout leads nowhere from now on, so that the interpreter's own flush is silent too."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def teller(quiet: bool) -> Callable[[str], None]:

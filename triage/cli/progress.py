@@ -34,7 +34,7 @@ class Progress:
                 progress.BarColumn(),
                 progress.MofNCompleteColumn(),
                 progress.TimeRemainingColumn(),
-                progress.TextColumn("{task.fields[name]}"),
+                progress.TextColumn("{task.fields[name]}", markup=False),
                 console=Console(stderr=True),
                 transient=True,
             )
@@ -44,6 +44,7 @@ class Progress:
 
     def __call__(self, done: int, total: int, name: str, wrong: int = 0) -> None:
         bad = f"{wrong} wrong" if wrong else ""
+        name = "".join(c if c.isprintable() else "?" for c in name)
         if self._bar is not None:
             self._bar.update(self._task, completed=done, total=total, name=", ".join(filter(None, (bad, name))))
         elif self._tenth < 0:

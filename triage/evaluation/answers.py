@@ -161,7 +161,7 @@ def shows(where: tuple[str, int, int], line: Cited) -> bool:
 
 
 def _bare(name: str) -> str:
-    name = name.replace("\\", "/")
+    name = "".join(c if c.isprintable() else "\ufffd" for c in name.replace("\\", "/"))
     while name.startswith("./"):
         name = name[2:]
     return _PACKED.sub("", name)

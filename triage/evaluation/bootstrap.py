@@ -79,8 +79,8 @@ class Draws:
 def ratio(parts: Parts, draws: Draws, kind: Kind = "share") -> Estimate | None:
     """sum(num) / sum(den) with its interval; None when nothing counts.
 
-    A share has Wilson's interval. A mean and an amount have that of the draws; where every case has all of a mean or
-    nothing of it, resampling sees no doubt at all, and Wilson's stands in.
+    A share has Wilson's interval. A mean and an amount have that of the draws; where all cases have the same mean,
+    resampling sees no doubt at all, and Wilson's stands in. The amount of one case has none.
     """
     total = float(parts.den.sum())
     if total <= 0:
@@ -89,9 +89,10 @@ def ratio(parts: Parts, draws: Draws, kind: Kind = "share") -> Estimate | None:
     weights = np.bincount(parts.case, parts.den)
     weights = weights[weights > 0]
     low, high = (math.nan, math.nan) if kind == "share" else interval(ratios(parts, draws))
-    certain = low == high and bool(np.all(parts.num == parts.den) or np.all(parts.num == 0))
-    if kind == "share" or (kind == "mean" and certain):
+    if kind == "share" or (kind == "mean" and _same(low, high)):
         low, high = wilson(value, _effective(weights))
+    elif kind == "amount" and len(weights) == 1:
+        low = high = math.nan
     return Estimate(value, low, high, len(weights))
 
 
@@ -103,18 +104,34 @@ def wilson(share: float, n: float) -> tuple[float, float]:
     return (0.0 if share <= 0 else middle - half), (1.0 if share >= 1 else middle + half)
 
 
+def _same(low: float, high: float) -> bool:
+    return math.isclose(low, high, abs_tol=1e-9)
+
+
 def _effective(weights: npt.NDArray[Any]) -> float:
     """How many cases of equal weight tell as much (Kish)."""
     return float(weights.sum() ** 2 / (weights**2).sum())
 
 
-def ratio_difference(a: Parts, b: Parts, draws: Draws) -> Estimate | None:
+def ratio_difference(a: Parts, b: Parts, draws: Draws, kind: Kind = "share") -> Estimate | None:
     """b minus a on the same draws. n: cases that count in both."""
     one, two = ratio(a, draws, "amount"), ratio(b, draws, "amount")
     if one is None or two is None:
         return None
-    low, high = interval(ratios(b, draws) - ratios(a, draws))
-    return Estimate(two.value - one.value, low, high, len(np.intersect1d(a.case, b.case)))
+    n = len(np.intersect1d(a.case, b.case))
+    drawn = interval(ratios(b, draws) - ratios(a, draws))
+    return Estimate(two.value - one.value, *_widened(two.value - one.value, drawn, n, kind), n)
+
+
+def _widened(difference: float, drawn: tuple[float, float], n: int, kind: Kind) -> tuple[float, float]:
+    """Where all cases differ alike, resampling sees no doubt: of n more cases, so many could still differ otherwise."""
+    if not _same(*drawn):
+        return drawn
+    if kind == "amount":
+        return drawn if n > 1 else (math.nan, math.nan)
+    _, others = wilson(0.0, n)
+    reach = others * (1 + abs(difference))  # one case more or less moves a difference of 1 by 2
+    return max(-1.0, difference - reach), min(1.0, difference + reach)
 
 
 def ratios(parts: Parts, draws: Draws) -> Floats:
@@ -147,7 +164,10 @@ def quantile(case: Ints, values: Floats, q: float, draws: Draws) -> Estimate | N
     drawn = lower + (upper - lower) * (place - np.floor(place))
     drawn[upto[:, -1] == 0] = np.nan
     low, high = interval(drawn)
-    return Estimate(float(np.quantile(values, q)), low, high, len(np.unique(case)))
+    n = len(np.unique(case))
+    if n == 1:
+        low = high = math.nan
+    return Estimate(float(np.quantile(values, q)), low, high, n)
 
 
 def _at(ordered: Floats, upto: Floats, place: Floats) -> Floats:
@@ -179,8 +199,8 @@ def macro_f1(labels: Labels, draws: Draws) -> Estimate | None:
     value = _macro_f1(labels, np.ones((1, len(labels.want))))[0]
     low, high = interval(_macro_f1(labels, draws.rows(labels.case)))
     n = len(np.unique(labels.case))
-    if low == high and np.all(labels.want == labels.got):
-        low, high = wilson(1.0, n)
+    if _same(low, high):
+        low, high = wilson(float(value), n)
     return Estimate(float(value), low, high, n)
 
 
@@ -189,8 +209,8 @@ def macro_f1_difference(a: Labels, b: Labels, draws: Draws) -> Estimate | None:
     one, two = macro_f1(a, draws), macro_f1(b, draws)
     if one is None or two is None:
         return None
-    low, high = interval(_macro_f1(b, draws.rows(b.case)) - _macro_f1(a, draws.rows(a.case)))
-    return Estimate(two.value - one.value, low, high, two.n)
+    drawn = interval(_macro_f1(b, draws.rows(b.case)) - _macro_f1(a, draws.rows(a.case)))
+    return Estimate(two.value - one.value, *_widened(two.value - one.value, drawn, two.n, "mean"), two.n)
 
 
 def _macro_f1(labels: Labels, weight: Floats) -> Floats:

@@ -17,7 +17,6 @@ What cannot be checked fails: a metric that no case is labelled for, a split tha
 from __future__ import annotations
 
 import difflib
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ from typing import Any
 from triage import kb
 from triage.errors import InputError, KnowledgeError
 from triage.evaluation import figures, metrics
+from triage.evaluation.schema import MOST, short
 from triage.text import how_many
 
 SCHEMA = "triage.gate/1"
@@ -159,8 +159,10 @@ def _bounds(doc: Mapping[str, Any], section: str, known: list[str]) -> Iterator[
             for key, value in limits.items():
                 if key not in _KEYS:
                     raise ValueError(f"{where}.{key}: unknown field, use {', '.join(_KEYS)}")
-                if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-                    raise ValueError(f"{where}.{key}: must be a number, not {value!r}")
+                if type(value) not in (int, float) or not abs(value) <= MOST:
+                    raise ValueError(f"{where}.{key}: must be a number, not {short(value)}")
+            if (n := limits.get("n", 0)) != int(n) or n < 0:
+                raise ValueError(f"{where}.n: must be a whole number of cases, not {n:g}")
             floor, ceiling = limits.get("min"), limits.get("max")
             if floor is None and ceiling is None:
                 raise ValueError(f"{where}: needs min or max")
@@ -173,5 +175,5 @@ def _mapping(value: Any, where: str) -> Mapping[Any, Any]:
     if value is None and where in ("splits", "margins"):
         return {}
     if not isinstance(value, Mapping):
-        raise ValueError(f"{where}: must be a mapping, not {value!r}")
+        raise ValueError(f"{where}: must be a mapping, not {short(value)}")
     return value

@@ -33,7 +33,7 @@ def score(
      "types": {type: figures}, "confusion": {...}, "baselines": {name: {metric: figure or None}},
      "margins": {name: {metric: tool minus baseline, paired}}, "definitions": {metric: {"text", "better", "interval"}}}
     A figure is {"value", "low", "high", "n"}: low and high at `level` are Wilson's for a share of yes/no answers, of the
-    bootstrap over cases for the rest, None for a maximum; n the cases that count. None: nothing is labelled for it.
+    bootstrap over cases for the rest, None for a maximum and for seconds of one case; n the cases that count. None: nothing is labelled for it.
     categories: failure type -> category; that of the taxonomy by default.
     """
     kept = latest(records)
@@ -106,7 +106,7 @@ def definitions() -> dict[str, dict[str, str]]:
 
 INTERVALS = {
     "share": "Wilson",
-    "mean": "bootstrap over cases; Wilson where each case has all of it or each has none",
+    "mean": "bootstrap over cases; Wilson where all cases have the same",
     "amount": "bootstrap over cases",
     "": "none",
 }

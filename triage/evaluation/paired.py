@@ -44,7 +44,7 @@ def difference(
     cases = [c for c in one if c in two]
     a = draws.parts((c, one[c], 1.0) for c in cases)
     b = draws.parts((c, two[c], 1.0) for c in cases)
-    found = bootstrap.ratio_difference(a, b, draws)
+    found = bootstrap.ratio_difference(a, b, draws, measure.kind)
     if found is None:
         return None
     better, worse = better_worse(measure, one, two)

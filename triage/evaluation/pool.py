@@ -18,6 +18,7 @@ from triage.errors import TriageError
 from triage.evaluation.worker import Done, Ready, Setup, Task, serve
 
 START_SECONDS = 300.0
+_STARTS = 3  # in a row that fail before the run is given up
 T = TypeVar("T")
 
 
@@ -29,6 +30,7 @@ class _Worker(Generic[T]):
     deadline: float
     item: T | None = None
     ready: bool = False
+    gone: bool = False  # died before it was ready
 
 
 class Pool(Generic[T]):
@@ -38,10 +40,13 @@ class Pool(Generic[T]):
         self._setup, self._jobs, self._seconds = setup, jobs, seconds
         self._context = multiprocessing.get_context("spawn")
         self._workers: list[_Worker[T]] = []
+        self._unstaged: list[tuple[T, Done]] = []
+        self._failed_starts = 0
         self.memory = ""
 
     def run(self, items: Sequence[T], stage: Callable[[T, int], Task]) -> Generator[tuple[T, Done], None, None]:
-        """Each item with what came of it, as they finish. stage: makes its task, for a worker of this number.
+        """Each item with what came of it, as they finish. stage: makes its task, for a worker of this number; a TriageError of
+        it is what came of the item.
 
         Errors: TriageError when workers cannot start at all.
         """
@@ -54,13 +59,18 @@ class Pool(Generic[T]):
                 self._give(worker, queue, stage)
             while self._workers:
                 yield from self._step(queue, stage)
+                yield from self._take_unstaged()
+            yield from self._take_unstaged()
         finally:
             self._end()
 
     def _await_first(self) -> None:
         """The first worker prepares what all of them use."""
-        worker = self._workers[0]
-        while not worker.ready:
+        while not (worker := self._workers[0]).ready:
+            if worker.gone:
+                self._dismiss(worker)
+                self._workers = [self._start(0, first=True)]
+                continue
             if not worker.link.poll(max(0.0, worker.deadline - time.monotonic())):
                 raise TriageError(f"a worker did not start within {START_SECONDS:.0f} s", "is the machine overloaded?")
             self._hear(worker)
@@ -79,7 +89,7 @@ class Pool(Generic[T]):
                 assert worker.item is not None
                 yield worker.item, done
                 worker.item = None
-            if done is not None and done.gone:
+            if worker.gone or (done is not None and done.gone):
                 self._replace(worker, queue)
             elif worker.ready and worker.item is None:
                 self._give(worker, queue, stage)
@@ -88,14 +98,23 @@ class Pool(Generic[T]):
         """The next task, if the worker is ready for one; without one it goes."""
         if not worker.ready:
             return
-        if not queue:
-            self._dismiss(worker)
+        while queue:
+            worker.item = queue.popleft()
+            try:
+                task = stage(worker.item, worker.slot)
+            except TriageError as error:  # its files have changed or gone since the run began
+                self._unstaged.append((worker.item, Done(problem=f"error: {error}")))
+                worker.item = None
+                continue
+            worker.deadline = time.monotonic() + self._seconds
+            with contextlib.suppress(OSError):  # it died between two tasks; reading from it says so
+                worker.link.send(task)
             return
-        worker.item = queue.popleft()
-        task = stage(worker.item, worker.slot)
-        worker.deadline = time.monotonic() + self._seconds
-        with contextlib.suppress(OSError):  # it died between two tasks; reading from it says so
-            worker.link.send(task)
+        self._dismiss(worker)
+
+    def _take_unstaged(self) -> Iterator[tuple[T, Done]]:
+        while self._unstaged:
+            yield self._unstaged.pop(0)
 
     def _hear(self, worker: _Worker[T]) -> Done | None:
         try:
@@ -107,14 +126,22 @@ class Pool(Generic[T]):
         assert isinstance(message, Ready)
         if message.problem:
             raise TriageError(message.problem)
-        worker.ready, self.memory = True, message.memory
+        worker.ready, self.memory, self._failed_starts = True, message.memory, 0
         return None
 
-    def _dead(self, worker: _Worker[T]) -> Done:
+    def _dead(self, worker: _Worker[T]) -> Done | None:
+        """What came of its task; None of a worker that was still starting: another gets a chance."""
         worker.process.join()
         how = _ending(worker.process.exitcode)
         if worker.item is None:
-            raise TriageError(f"a worker {how} while it was starting", "set TRIAGE_DEBUG=1 and look at what it printed")
+            self._failed_starts += 1
+            if self._failed_starts >= _STARTS:
+                raise TriageError(
+                    f"{_STARTS} workers in a row did not start, the last {how}",
+                    "set TRIAGE_DEBUG=1 and look at what it printed",
+                )
+            worker.gone = True
+            return None
         return Done(problem=f"crash: the worker {how}", gone=True)
 
     def _late(self, worker: _Worker[T]) -> Done:

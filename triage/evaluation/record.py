@@ -5,6 +5,8 @@ A record is one (case, repeat). Where a case was run again, its last record coun
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,17 +16,20 @@ from types import TracebackType
 from typing import Any, TextIO
 
 from triage.errors import InputError, UsageError
-from triage.evaluation import made, unfinished
+from triage.evaluation import made, shapes, unfinished
 
 SCHEMA = "triage.run/1"
 RUN, RECORDS, METRICS = "run.json", "records.jsonl", "metrics.json"
+_FOLDER = "give a folder made by triage eval run"
 
 
 def read_run(path: Path) -> dict[str, Any]:
     """run.json of a run folder. Errors: InputError."""
     found = _read_json(path / RUN)
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
-        raise InputError(f"{path / RUN}: is no {SCHEMA}", "give a folder made by triage eval run")
+        raise InputError(f"{path / RUN}: is no {SCHEMA}", _FOLDER)
+    if wrong := shapes.of_run(found):
+        raise InputError(f"{path / RUN}: {wrong}", _FOLDER)
     return found
 
 
@@ -49,13 +54,25 @@ def read_metrics(path: Path) -> dict[str, Any]:
             f"{path} is not finished: {lacks}", f"{hint}, or score what is there: triage eval rescore {path}"
         )
     found = _read_json(path / METRICS)
-    if not isinstance(found, dict):
-        raise InputError(f"{path / METRICS}: is no JSON object", f"make it anew: triage eval rescore {path}")
+    if wrong := shapes.of_metrics(found):
+        raise InputError(f"{path / METRICS}: {wrong}", f"make it anew: triage eval rescore {path}")
+    return dict(found)
+
+
+def write_metrics(path: Path, metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """With the hash of the records that they were made from, records_sha256; what was written. Errors: UsageError."""
+    found = {**metrics, "records_sha256": records_sha256(path)}
+    _write_json(path / METRICS, found)
     return found
 
 
-def write_metrics(path: Path, metrics: Mapping[str, Any]) -> None:
-    _write_json(path / METRICS, metrics)
+def records_sha256(path: Path) -> str:
+    """Tells whether metrics.json is of the records as they are now; "" where there are none."""
+    try:
+        with (path / RECORDS).open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError:
+        return ""
 
 
 def open_run(path: Path) -> Recorder:
@@ -123,7 +140,7 @@ class Recorder:
     def finish(self) -> None:
         """Puts the records in order, without those that a later one replaced, and marks the run as finished."""
         self._close()
-        _write(self.path / RECORDS, (_line(record) for record in read_records(self.path)))
+        write_text(self.path / RECORDS, (_line(record) for record in read_records(self.path)))
         self.run["finished"] = now()
         _write_json(self.path / RUN, self.run)
 
@@ -149,15 +166,16 @@ def _records(path: Path) -> Iterator[dict[str, Any]]:
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}", "give a folder made by triage eval run") from None
+        raise InputError(f"{path}: {error.strerror or error}", _FOLDER) from None
     lines.pop()  # what stands behind the last newline is nothing, or was cut
     for number, line in enumerate(lines, 1):
         try:
             found = json.loads(line)
-            if not {"case", "repeat", "sha256", "problem"} <= found.keys():
-                raise ValueError("fields are missing")
-        except (ValueError, AttributeError) as error:
-            raise InputError(f"{path}:{number}: is no record: {error}") from None
+            wrong = shapes.of_record(found)
+        except (ValueError, RecursionError) as error:
+            wrong = str(error)
+        if wrong:
+            raise InputError(f"{path}:{number}: is no record: {wrong}")
         yield found
 
 
@@ -176,18 +194,25 @@ def _read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_bytes())
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}", "give a folder made by triage eval run") from None
-    except ValueError as error:
+        raise InputError(f"{path}: {error.strerror or error}", _FOLDER) from None
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: is no JSON: {error}") from None
 
 
 def _write_json(path: Path, value: Mapping[str, Any]) -> None:
-    _write(path, [json.dumps(value, indent=1) + "\n"])
+    write_text(path, [json.dumps(value, indent=1) + "\n"])
 
 
-def _write(path: Path, pieces: Iterable[str]) -> None:
+def write_text(path: Path, pieces: Iterable[str]) -> None:
     """All or nothing: a reader or an interruption never sees half a file."""
     part = path.with_name(f"{path.name}.part")
-    with part.open("w", encoding="ascii") as stream:
-        stream.writelines(pieces)
-    part.replace(path)
+    try:
+        with part.open("w", encoding="utf-8") as stream:
+            stream.writelines(pieces)
+        part.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise UsageError(
+            f"{path}: cannot be written: {error.strerror or error}", "is the disk full, or the folder read-only?"
+        ) from None

@@ -17,6 +17,7 @@ from triage.evaluation.cases import Case
 from triage.evaluation.measures import outcome, type_accepted
 from triage.evaluation.pool import Pool
 from triage.evaluation.worker import Done, MakeModel, MakeParts, Prepare, Setup, Task
+from triage.redact import redact
 
 _SHOWN = 5
 _BESIDE_MODEL = 30.0  # seconds beside its calls: importing the client, reading the files again
@@ -84,11 +85,24 @@ def run(cases: Sequence[Case], path: Path, plan: Plan, tell: Tell = lambda _done
 
 
 def rescore(path: Path) -> dict[str, Any]:
-    """Makes metrics.json anew from the records of a run folder; returns it. Errors: InputError."""
+    """Makes metrics.json anew from the records of a run folder; returns it. Errors: InputError, UsageError."""
+    return record.write_metrics(path, _score(path))
+
+
+def figures(path: Path) -> dict[str, Any]:
+    """The figures of the records as they are now: metrics.json where it is of these, else made anew. Errors: InputError."""
+    if (path / record.METRICS).exists():
+        found = record.read_metrics(path)
+        if found.get("records_sha256") == record.records_sha256(path):
+            return found
+    return _score(path)
+
+
+def _score(path: Path) -> dict[str, Any]:
     from triage.evaluation import metrics
 
-    found: dict[str, Any] = metrics.score(record.read_records(path), seed=record.read_run(path)["seed"])
-    record.write_metrics(path, found)
+    seed = record.read_run(path)["seed"]
+    found: dict[str, Any] = metrics.score(record.read_records(path), seed=seed)
     return found
 
 
@@ -170,11 +184,11 @@ def _record(case: Case, repeat: int, done: Done, lines: dict[str, int]) -> dict[
         "repeat": repeat,
         "split": case.split,
         "tags": list(case.tags),
-        "source": case.source,
+        "source": redact(case.source),
         "synthetic": case.synthetic,
         "gpu_hours": case.gpu_hours,
-        "scheduler": dict(case.scheduler),
-        "expect": case.expect.to_json(),
+        "scheduler": {name: redact(x) if isinstance(x, str) else x for name, x in case.scheduler.items()},
+        "expect": {name: redact(x) if name == "why" else x for name, x in case.expect.to_json().items()},
         "alike": kept.alike(case.expect.evidence or (), files),
         "labelled": kept.texts(case.expect.evidence or (), files),
         "files": lines,

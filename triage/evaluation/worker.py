@@ -22,6 +22,7 @@ from triage.domain import Folded
 from triage.errors import TriageError
 from triage.evaluation import lines
 from triage.evaluation.memory import Peak
+from triage.ingest import sources
 from triage.llm.limits import Prices
 from triage.llm.values import ChatModel
 
@@ -116,7 +117,8 @@ def _diagnose(task: Task, parts: pipeline.Parts, peak: Peak, done: Done) -> None
     peak.start()
     started = time.perf_counter()
     try:
-        _, done.result = pipeline.diagnose(task.inputs, replace(parts, folded=folded.append))
+        inputs = ["./-" if name == "-" else name for name in task.inputs]  # a file of this name, not stdin
+        _, done.result = pipeline.diagnose(inputs, replace(parts, folded=folded.append))
     except TriageError as error:
         done.problem = f"error: {error}"
     except Exception as error:  # noqa: BLE001 - one case that crashes is a figure of the evaluation, not its end
@@ -137,11 +139,12 @@ def _citations(result: dict[str, Any], task: Task) -> dict[str, int]:
     wanted: dict[str, set[int]] = {}
     for e in result["evidence"]:
         wanted.setdefault(e["file"], set()).add(e["line"])
+    names = {sources.shown(Path(name)): name for name in task.files}  # as an answer calls them
     there = {
         (file, number): line
         for file, numbers in wanted.items()
-        if file in task.files
-        for number, line in lines.pick(task.job / file, numbers).items()
+        if file in names
+        for number, line in lines.pick(task.job / names[file], numbers).items()
     }
     cited = [((e["file"], e["line"]), e["text"]) for e in result["evidence"]]
     return {"cited": len(cited), "valid": sum(at in there and lines.shows(there[at], text) for at, text in cited)}

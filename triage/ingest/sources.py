@@ -104,7 +104,7 @@ def _expand(given: str, notes: _Notes) -> Iterator[Input]:
         if empty and len(notes.all()) == before:
             notes.add(given, "the folder is empty")
     elif stat.S_ISREG(mode) or _is_substitution(given, mode):
-        yield from _named(path, _shown(path), notes)
+        yield from _named(path, shown(path), notes)
     else:
         notes.add(given, f"is a {_sort_of_file(mode)}, not a file; pipe it in and give -")
 
@@ -137,7 +137,7 @@ def _walk(folder: Path, notes: _Notes) -> Iterator[Input]:
             identity = _identity(current)
             entries = sorted(os.scandir(current), key=lambda e: (_is_dir(e), natural(e.name)))
         except OSError as error:
-            notes.add(_shown(current), reason(error))
+            notes.add(shown(current), reason(error))
             continue
         if identity in seen:  # a symbolic link back up
             continue
@@ -145,7 +145,7 @@ def _walk(folder: Path, notes: _Notes) -> Iterator[Input]:
         folders = []
         for entry in entries:
             if entry.name.startswith("."):
-                notes.skip(_shown(current / entry.name), "hidden, left out")
+                notes.skip(shown(current / entry.name), "hidden, left out")
             elif _is_dir(entry):
                 folders.append(current / entry.name)
             else:
@@ -154,7 +154,7 @@ def _walk(folder: Path, notes: _Notes) -> Iterator[Input]:
 
 
 def _in_folder(path: Path, notes: _Notes) -> Iterator[Input]:
-    name = _shown(path)
+    name = shown(path)
     try:
         status = path.stat()
     except OSError as error:
@@ -210,7 +210,7 @@ def _no_text(kind: FileKind, sample: bytes, name: str, notes: _Notes) -> bool:
     return True
 
 
-def _shown(path: Path) -> str:
+def shown(path: Path) -> str:
     """The name as the user knows it, fit for a terminal and for JSON whatever bytes the file system holds."""
     name = os.fsencode(path).decode("utf-8", "replace")
     return name if name.isprintable() else "".join(c if c.isprintable() else "�" for c in name)

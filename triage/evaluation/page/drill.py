@@ -153,7 +153,9 @@ def _steps(got: Mapping[str, Any]) -> Safe | None:
     steps = [s for s in items(got.get("remediation")) if isinstance(s, Mapping)][:3]
     if not steps:
         return None
-    return el("div", el("h4", "Steps proposed"), el("ol", [log(quoted(cut(text(s.get("step")), 260)), "li") for s in steps]))
+    return el(
+        "div", el("h4", "Steps proposed"), el("ol", [log(quoted(cut(text(s.get("step")), 260)), "li") for s in steps])
+    )
 
 
 def _others(got: Mapping[str, Any]) -> Safe | None:
