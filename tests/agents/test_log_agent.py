@@ -209,11 +209,7 @@ def test_without_a_model_frequent_templates_are_mined_and_verified(verifier: Ver
     texts = [text for n in range(200) for text in (f"step {n} loss: 2.{n:03d}", f"tokens seen {n * 4096}")]
     burst = ["peer vanished from ring 7"] * 30
     lesson = learn(log([*texts, *burst]), verifier, ())
-    assert {r.rule.examples[0].split()[0]: r.state for r in lesson.rules} == {
-        "step": "active",
-        "tokens": "active",
-        "peer": "candidate",
-    }
+    assert {r.rule.examples[0].split()[0]: r.state for r in lesson.rules} == {"step": "active", "tokens": "active"}
 
 
 def test_nothing_left_over_asks_nothing(verifier: Verifier) -> None:

@@ -8,6 +8,7 @@ the run. *auto* lets the model write for a few kinds of line and goes on by the 
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
@@ -25,6 +26,7 @@ from triage.llm.values import ChatModel
 Way = Literal["auto", "write", "judge", "mine"]
 WAYS: tuple[str, ...] = get_args(Way)
 TRIAL_KINDS = 6
+TEMPLATES_EACH = 5  # of one wording
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ def learn(
     if not kinds:
         return Lesson(way=options.way)
     counted = {kind.wording for kind in kinds}
-    mined = mine(line for line in lines if sample.kind_of(line.text) in counted)
+    mined = _a_few_each(mine(line for line in lines if sample.kind_of(line.text) in counted))
     findings = Findings(verifier, list(in_force), [(line.text, line.repeats) for line in lines])
     if model is None or options.way == "mine":
         _mine(mined, findings)
@@ -118,16 +120,24 @@ def _batches(kinds: Sequence[sample.Kind], options: Options) -> Sequence[tuple[s
     ]
 
 
-def _mine(mined: Sequence[Mined], findings: Findings) -> None:
+def _a_few_each(mined: Sequence[Mined]) -> list[Mined]:
+    """Of templates that one wording covers, the costliest few: names of all sorts make many of one kind."""
+    seen: Counter[str] = Counter()
+    kept = []
     for template in mined:
+        kind = sample.kind_of(template.lines[0])
+        seen[kind] += 1
+        if seen[kind] <= TEMPLATES_EACH:
+            kept.append(template)
+    return kept
+
+
+def _mine(mined: Sequence[Mined], findings: Findings) -> None:
+    """What is rare, or comes in one part of the run only, nobody has called routine: it is left alone."""
+    for template in filter(is_steady, mined):
         rule = findings.rule("frequent all through the run", template.pattern, template.lines)
         origin = RuleOrigin("mined", lines=template.lines[: sample.EXAMPLES])
-        if is_steady(template):
-            findings.take(
-                rule, origin, "active", "a template that is frequent all through the run; no model looked at it"
-            )
-        else:
-            findings.keep(rule, origin, "too rare, or in one part of the run only: nobody has said that it is routine")
+        findings.take(rule, origin, "active", "a template that is frequent all through the run; no model looked at it")
 
 
 def _rest(kinds: Sequence[sample.Kind], mined: Sequence[Mined], findings: Findings, asker: Asker) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import typer
 
 from triage.cli import output
 from triage.errors import UsageError
+
+if TYPE_CHECKING:
+    from triage.config import Settings
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -22,6 +26,10 @@ def compress(
     ),
     context: int = typer.Option(0, "--context", metavar="N", min=0, help="With --dropped: N lines around each."),
     budget: int | None = typer.Option(None, "--budget", metavar="TOKENS", min=200, help="Most tokens of the result."),
+    learn: bool | None = typer.Option(
+        None, "--learn/--no-learn", help="Learn rules for what is left over first; default: when a model is set."
+    ),
+    llm: str | None = typer.Option(None, "--llm", metavar="MODEL|off", help="The model that learns."),
     no_record: bool = typer.Option(False, "--no-record", help="Do not count what learned rules take."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress and notes."),
 ) -> None:
@@ -34,18 +42,31 @@ def compress(
     from triage import pipeline, report
     from triage.cli import wiring
 
-    settings = wiring.settings()
+    settings = wiring.settings(llm)
     rules = wiring.learned_rules(settings, writes=not no_record)
     parts = wiring.parts(settings, output.teller(quiet), record=False, similar=False, rules=rules)
     if dropped is not None:
         for file, shown in pipeline.taken_by(dropped, paths, parts, context):
             output.write(_line(file, shown.number, shown.text, shown.taken, chosen))
         return
+    if learn or (learn is None and settings.llm != "off" and "-" not in paths and not no_record):
+        _learn(paths, settings, quiet)
     document = report.folded_json(
         pipeline.compress(paths, replace(parts, token_budget=budget or settings.token_budget))
     )
     output.clear_progress(quiet)
     output.write(json.dumps(document, ensure_ascii=False) if chosen == "json" else report.render_folded(document))
+
+
+def _learn(paths: list[str], settings: Settings, quiet: bool) -> None:
+    """A log of a kind that was learned from before asks no model."""
+    from triage.agents.log_agent import Options
+    from triage.cli import school
+
+    learnt = school.learn(paths, settings, output.teller(quiet), Options(), "triage compress")
+    output.clear_progress(quiet)
+    for note in (*learnt.notes, *([school.told(learnt)] if learnt.rules else [])):
+        output.note(note, quiet)
 
 
 def _line(file: str, number: int, text: str, taken: bool, chosen: str) -> str:

@@ -22,7 +22,7 @@ _FORMAT = typer.Option(None, "--format", help="text or json.", show_default="tex
 
 
 @app.command()
-def run(  # noqa: PLR0913, PLR0917
+def run(
     cases: list[Path] = typer.Argument(..., metavar="CASES", help="Folders of cases, each with a case.yaml."),
     out: Path | None = typer.Option(None, "--out", metavar="DIR", help="The run folder; one that is there is resumed."),
     llm: str | None = typer.Option(None, "--llm", metavar="MODEL|off", help="The model to ask; off: rules only."),

@@ -148,6 +148,43 @@ def test(
     return 0 if tried.result.accepted else 1
 
 
+@app.command()
+def learn(
+    paths: list[str] = typer.Argument(metavar="PATH...", help="Logs of one job: files or folders."),
+    llm: str = typer.Option(None, metavar="MODEL|off", help="Ask this model; off: mine templates."),
+    way: str = typer.Option(
+        "auto", help="write: the model writes rules; judge: it judges templates; mine: no model; auto: what it can."
+    ),
+    answers: int = typer.Option(3, min=1, max=9, help="Independent answers to one sample, which vote."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Keep nothing."),
+    format: str = _FORMAT,  # noqa: A002
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress and notes."),
+) -> None:
+    """Learn filter rules from what the rules in force leave over of a log. Each is verified before it is adopted."""
+    chosen = output.check_format(format, ("text", "json"))
+    from triage.agents.log_agent import WAYS, Options
+    from triage.cli import rules_view, school, wiring
+
+    _check("way", way, WAYS)
+    settings = wiring.settings(llm=llm)
+    tell = output.teller(quiet)
+    options = Options(way=way, answers=answers)  # type: ignore[arg-type]  # checked above
+    learnt = school.learn(paths, settings, tell, options, _user(), keep=not dry_run)
+    output.clear_progress(quiet)
+    for note in learnt.notes:
+        output.note(note)
+    if chosen == "json":
+        usage = learnt.lesson.usage
+        spent = {"calls": usage.calls, "tokens_in": usage.tokens_in, "tokens_out": usage.tokens_out}
+        found = [rules_view.summary(rule, learnt.job) for rule in learnt.rules]
+        output.write(_json({"way": learnt.lesson.way, "kinds": learnt.lesson.kinds, "usage": spent, "rules": found}))
+        return
+    adopted = [rule for rule in learnt.rules if rule.state in ("active", "shadow")]
+    if adopted:
+        output.write(rules_view.as_list(adopted, {rule.job: learnt.job for rule in adopted}, output.width()))
+    output.note(school.told(learnt))
+
+
 def _open() -> RuleStore:
     """Not by way of wiring, which would load the whole pipeline to read one table."""
     from triage import config

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,12 +73,13 @@ def rule_store(chosen: Settings) -> RuleStore:
     return RuleStore.open(chosen.database_url)
 
 
-def verifier(store: RuleStore) -> Verifier:
-    """What may be adopted: nothing that would hide a line of the banks, or one that a recorded incident cites."""
+def verifier(store: RuleStore, more: Sequence[str] = ()) -> Verifier:
+    """What may be adopted: nothing that would hide a line of the banks, one of `more`, or one that a recorded incident
+    cites."""
     from triage.compress.verify import ProtectedBank, Verifier
 
     cited = store.protected_lines(but=ROUTINE_SIGNATURES)
-    return Verifier(ProtectedBank((*kb.protected_lines(), *cited), kb.signatures()), kb.unrelated_lines())
+    return Verifier(ProtectedBank((*kb.protected_lines(), *cited, *more), kb.signatures()), kb.unrelated_lines())
 
 
 def evaluation_parts(chosen: Settings, similar: bool) -> Parts:
