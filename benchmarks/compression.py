@@ -15,12 +15,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from triage import kb, learning, pipeline
-from triage.agents.log_agent import Options
+from triage.agents.log_agent import WAYS, Options
 from triage.cli import wiring
 from triage.compress.verify import ProtectedBank, Verifier
 from triage.domain import Folded, JobPrint, LearnedRule
 from triage.evaluation.cases import Case, load_cases
 from triage.evaluation.kept import kept
+from triage.llm.limits import Limits
 
 LARGE = 200_000
 
@@ -53,7 +54,7 @@ class Row:
     calls: int
 
 
-def measure(case: Case, llm: bool) -> Row:
+def measure(case: Case, llm: bool, options: Options) -> Row:
     memory = Memory()
     settings = wiring.settings()
     parts = wiring.parts(settings, lambda _text: None, record=False, similar=False, rules=memory)
@@ -63,7 +64,7 @@ def measure(case: Case, llm: bool) -> Row:
         return Verifier(ProtectedBank((*kb.protected_lines(), *cited), kb.signatures()), kb.unrelated_lines())
 
     model = wiring.model(settings) if llm else None
-    school = learning.School(verifier, lambda _job: (), None, model, Options())
+    school = learning.School(verifier, lambda _job: (), None, model, options)
     learnt = learning.learn(case.inputs, parts, school)
     memory.rules = learnt.rules
     after = pipeline.compress(case.inputs, replace(parts, rules=memory))
@@ -106,15 +107,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", nargs="+", type=Path)
     parser.add_argument("--llm", action="store_true")
+    parser.add_argument("--way", default="auto", choices=WAYS)
+    parser.add_argument("--calls", type=int, default=60, help="most calls of the model for one log")
     parser.add_argument("--only", nargs="*", help="ids of cases")
     args = parser.parse_args()
+    options = Options(way=args.way, limits=Limits(calls=args.calls))
     rows = []
     for folder in args.cases:
         for case in load_cases(folder.resolve()):
             if args.only and case.id not in args.only:
                 continue
             os.chdir(case.folder)
-            row = measure(case, args.llm)
+            row = measure(case, args.llm, options)
             print(
                 f"{row.case:8} {row.size / 1e3:9.0f} KB  {row.before:7.2%} {row.after:7.2%}  {row.adopted:3} rules  "
                 f"{row.calls:3} calls  {'' if all(row.whole) else 'a decisive line is missing'}",

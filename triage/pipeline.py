@@ -178,8 +178,11 @@ def compress(paths: Sequence[str], parts: Parts) -> Folded:
 
 
 def fold(log: JobLog, result: Diagnosis, budget: int) -> Folded:
-    """The compressed log; cited lines are always in it."""
-    return view.fold(log, budget, {(e.file, e.line) for e in result.evidence})
+    """The compressed log; cited lines are always in it, and of a job that did not end well the last step it made."""
+    shown = {(e.file, e.line) for e in result.evidence}
+    if result.progress.last_step_line and result.outcome != "healthy":
+        shown.add(result.progress.last_step_line)
+    return view.fold(log, budget, shown)
 
 
 def _recall(result: Diagnosis, parts: Parts) -> Diagnosis:

@@ -249,3 +249,13 @@ def test_what_ended_earlier_runs_is_shown_and_accounted_for():
 )
 def test_wording(one, other, same):
     assert (wording(one) == wording(other)) is same
+
+
+def test_text_that_tells_of_no_trouble_gets_a_part_of_the_budget_only():
+    words = [
+        f"{chr(97 + n % 26)}{chr(97 + n // 26 % 26)}{chr(97 + n // 676)} speaks of nothing much" for n in range(900)
+    ]
+    folded = fold(JobLog((file(*words),)), 4000)
+    assert 1500 < folded.account.tokens_kept <= 2400
+    trouble = [f"node-{chr(97 + n % 26)}{chr(97 + n // 26)}: ERROR: link down" for n in range(300)]
+    assert fold(JobLog((file(*words, *trouble),)), 4000).account.tokens_kept > 3500

@@ -13,6 +13,7 @@ from triage.text import rank_ranges
 CHARS_PER_TOKEN = 1.9  # of log text, measured
 MAX_SHOWN = 1000  # characters of a line that is shown
 _ENDS = ((1, 2), (3, 8), (10, 30))  # first and last lines of a file, wanted in this order
+CALM_SHARE = 0.5  # of the budget, for lines that tell of no trouble
 _ALIKE = 3  # lines that say the same kind of thing, in the head or tail of a file
 _ONSET = (3, 8)  # lines before and after the first error
 _LAST_FRAMES = 6  # of a traceback
@@ -34,36 +35,41 @@ def cost(files: Iterable[Iterable[Entry]]) -> int:
 def choose(files: Sequence[Sequence[Entry]], budget: int) -> list[list[Entry]]:
     """Of each file the entries that fit the budget.
 
-    Protected ones always; then both ends and the onset of trouble, errors, warnings, and the rest spread evenly.
+    Protected ones always; then both ends and the onset of trouble, errors, warnings, and the rest spread evenly. What
+    tells of no trouble gets a part of the budget only: a log of much text and no error is short all the same.
     """
     chosen: set[int] = set()
-    left = budget
-    for tier in _tiers(files):
+    left, calm_left = budget, round(budget * CALM_SHARE)
+    for at_ends, tier in _tiers(files):
         fresh = list({id(entry): entry for entry in tier if id(entry) not in chosen}.values())
-        costs = [tokens(entry.folded()) for entry in fresh]
-        always = bool(fresh) and fresh[0].protected
-        taken = range(len(fresh)) if always or sum(costs) <= left else _spread(costs, left)
-        for at in taken:
-            chosen.add(id(fresh[at]))
-            left -= costs[at]
+        calm = [entry for entry in fresh if entry.weight == "other" and not entry.protected]
+        loud = [entry for entry in fresh if entry.weight != "other" or entry.protected]
+        for entries, room in ((loud, left), (calm, left if at_ends else min(left, calm_left))):
+            costs = [tokens(entry.folded()) for entry in entries]
+            always = bool(entries) and entries[0].protected
+            taken = range(len(entries)) if always or sum(costs) <= room else _spread(costs, room)
+            chosen.update(id(entries[at]) for at in taken)
+            spent = sum(costs[at] for at in taken)
+            left -= spent
+            calm_left -= spent if entries is calm else 0
     return [[entry for entry in entries if id(entry) in chosen] for entries in files]
 
 
-def _tiers(files: Sequence[Sequence[Entry]]) -> Iterator[list[Entry]]:
-    """What is wanted, the most wanted first."""
+def _tiers(files: Sequence[Sequence[Entry]]) -> Iterator[tuple[bool, list[Entry]]]:
+    """What is wanted, the most wanted first, and whether it is wanted for its place at an end or the onset."""
 
-    def every(pick: Callable[[Sequence[Entry]], Iterable[Entry]]) -> list[Entry]:
-        return [entry for entries in files for entry in pick(entries)]
+    def every(pick: Callable[[Sequence[Entry]], Iterable[Entry]], at_ends: bool = False) -> tuple[bool, list[Entry]]:
+        return at_ends, [entry for entries in files for entry in pick(entries)]
 
     def says(entry: Entry) -> bool:
         return entry.weight == "error" and not entry.frame
 
     yield every(lambda entries: [entry for entry in entries if entry.protected])
-    yield every(lambda entries: _ends(entries, *_ENDS[0]))
+    yield every(lambda entries: _ends(entries, *_ENDS[0]), at_ends=True)
     yield every(lambda entries: [entry for entry in entries if says(entry)][:1])
     yield every(lambda entries: _one_each(filter(says, entries)))
-    yield every(_onset)
-    yield every(lambda entries: _ends(entries, *_ENDS[1]))
+    yield every(_onset, at_ends=True)
+    yield every(lambda entries: _ends(entries, *_ENDS[1]), at_ends=True)
     yield every(lambda entries: _one_each(entry for entry in entries if entry.weight == "warning"))
     yield every(lambda entries: _ends(entries, *_ENDS[2]))
     yield every(lambda entries: filter(says, entries))
