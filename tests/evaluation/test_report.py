@@ -396,7 +396,7 @@ def test_an_unfinished_run_says_so(tmp_path: Path, page: Page) -> None:
     run = synthetic.write(tmp_path, 8)
     lines = (run / record.RECORDS).read_text().splitlines(keepends=True)
     (run / record.RECORDS).write_text("".join(lines[:5]))
-    said = "This run is not finished: 5 of 8 records are there."
+    said = "This run is not finished: 3 of 8 cases have no record (c005, c006, c007)."
     assert said in Page(html.write(run).read_text("utf-8")).text
     assert f"**{said}**" in markdown.summary(run)
     assert "not finished" not in page.text

@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from triage.evaluation import view
+from triage.evaluation import record, view
 from triage.evaluation.page import browse, comparison, facts, kinds, mistakes, overview
 from triage.evaluation.page.markup import Safe, el
 
@@ -21,12 +21,10 @@ SECTIONS = {
 
 
 def write(run: Path) -> Path:
-    """report.html in a run folder, from its run.json, records.jsonl and metrics.json. Errors: InputError."""
+    """report.html in a run folder, from its run.json, records.jsonl and metrics.json. Errors: InputError, UsageError."""
     page = _page(view.load(run))
     target = run / NAME
-    part = target.with_name(f"{NAME}.part")
-    part.write_text(page, "utf-8")
-    part.replace(target)
+    record.write_text(target, [page])
     return target
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from triage.evaluation import view
+from triage.evaluation import record, view
 from triage.evaluation.figures import FAULTS, figure, percent, with_interval
 from triage.evaluation.page.markup import cut, visible
 from triage.evaluation.page.parts import stamp
@@ -25,11 +25,9 @@ CASES = 40
 
 
 def write(run: Path) -> Path:
-    """summary.md in a run folder. Errors: InputError."""
+    """summary.md in a run folder. Errors: InputError, UsageError."""
     target = run / NAME
-    part = target.with_name(f"{NAME}.part")
-    part.write_text(_summary(view.load(run)), "utf-8")
-    part.replace(target)
+    record.write_text(target, [_summary(view.load(run))])
     return target
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from triage.evaluation import record
+from triage.evaluation import record, unfinished
 from triage.evaluation.answers import Answer, of_baseline, of_tool
 from triage.evaluation.diagnosed import DIAGNOSED
 from triage.evaluation.figures import Metric, by_strength, rank, with_interval
@@ -161,10 +161,8 @@ class Report:
     @property
     def unfinished(self) -> str:
         """Says it where records are still to come; "" of a finished run."""
-        planned = len(self.run.get("cases") or ()) * int(self.run.get("repeats") or 1)
-        if self.run.get("finished") and planned <= len(self.rows):
-            return ""
-        return f"This run is not finished: {len(self.rows)} of {planned} records are there." if planned else ""
+        lacks = unfinished.missing(self.run, (r.record for r in self.rows))
+        return f"This run is not finished: {lacks}." if lacks else ""
 
     @property
     def seen(self) -> str:
