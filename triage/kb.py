@@ -56,7 +56,7 @@ def read_yaml(path: Path) -> Any:
     try:
         return yaml.load(path.read_text("utf-8"), _Strict)  # noqa: S506 - a safe loader
     except (OSError, UnicodeDecodeError) as error:
-        raise KnowledgeError(f"{path}: cannot be read: {error}") from None
+        raise KnowledgeError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:  # ValueError: a date that does not exist
         raise KnowledgeError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
 

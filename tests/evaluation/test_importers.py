@@ -106,7 +106,7 @@ def test_a_compressed_trace_is_read_as_it_is(tmp_path: Path) -> None:
     ("header", "text", "words"),
     [
         ("a,b\n", "1,2\n", "lacks the columns gpu_num; state; start_time and end_time (or gpu_time, or duration)"),
-        ("gpu_num,state\n", "8,FAILED\n", "lacks the column start_time and end_time"),
+        ("gpu_num,state\n", "8,FAILED\n", "lacks the columns start_time and end_time"),
         (SEREN, "", "no sound row among 0"),
         (SEREN, "x\n", "no sound row among 1: line 2: no state"),
         ("", "", "trace.csv: is empty"),

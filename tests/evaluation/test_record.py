@@ -164,3 +164,13 @@ def test_what_cannot_be_written_is_one_line_and_leaves_nothing_half(tmp_path: Pa
     with pytest.raises(UsageError, match=r"metrics\.json: cannot be written"):
         record.write_metrics(run, {})
     assert not (run / "metrics.json.part").exists()
+
+
+def test_a_run_folder_whose_records_are_no_file_is_refused_in_a_line(tmp_path: Path) -> None:
+    (tmp_path / "r" / "records.jsonl").mkdir(parents=True)
+    (tmp_path / "r" / "run.json").write_text(json.dumps(HEADER))
+    with pytest.raises(UsageError, match="cannot be written: Is a directory; give another --out"):
+        record.open_run(tmp_path / "r")
+    (tmp_path / "r" / "records.jsonl").rmdir()
+    with record.open_run(tmp_path / "r"):
+        pass  # the lock was given back

@@ -97,6 +97,9 @@ class Recorder:
             raise UsageError(f"{path}: cannot be written: {error.strerror or error}", "give another --out") from None
         try:
             self._before = self._open()
+        except OSError as error:
+            self._lock.release()
+            raise UsageError(f"{path}: cannot be written: {error.strerror or error}", "give another --out") from None
         except BaseException:
             self._lock.release()
             raise
@@ -126,7 +129,10 @@ class Recorder:
             self.run["repeats"] = max(self._before["repeats"], run["repeats"])
         self.run["finished"] = None
         _write_json(self.path / RUN, self.run)
-        self._stream = (self.path / RECORDS).open("a", encoding="ascii")
+        try:
+            self._stream = (self.path / RECORDS).open("a", encoding="ascii")
+        except OSError as error:
+            raise UsageError(f"{self.path / RECORDS}: {error.strerror or error}", "give another --out") from None
 
     def append(self, record: Mapping[str, Any]) -> None:
         """At once on disk; after begin. Errors: UsageError."""

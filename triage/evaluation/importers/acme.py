@@ -170,7 +170,7 @@ def _check_columns(path: Path, names: Any, unread: list[str]) -> None:
         missing.append("start_time and end_time (or gpu_time, or duration)")
     if missing:
         raise InputError(
-            f"{path}: lacks the column{'s' if len(missing) > 1 else ''} {'; '.join(missing)}",
+            f"{path}: lacks the column{'s' if len(missing) > 1 or ' and ' in missing[0] else ''} {'; '.join(missing)}",
             "give a trace in the columns of AcmeTrace, with its header; docs/evaluation.md lists them",
         )
 
