@@ -11,6 +11,7 @@ from triage.domain import JobPrint, LearnedRule
 if TYPE_CHECKING:
     from triage.store.rules import RuleStore
 
+TRIAL_RUNS = 3  # of a shadow rule
 _FILE = "sqlite:///"
 
 
@@ -43,6 +44,8 @@ class LearnedRules:
             store.count(hits)
             for rule, reason in retired.items():
                 store.move(rule, "retired", reason, "triage", "incident")
+            for rule in sorted(set(hits) - set(retired)):
+                _end_trial(store, rule)
 
     def _unmade(self) -> bool:
         """Whether nobody has made the database yet; to make one in order to find it empty takes a second."""
@@ -52,3 +55,11 @@ class LearnedRules:
         from triage.store.rules import RuleStore
 
         return RuleStore.open(self._url)
+
+
+def _end_trial(store: RuleStore, rule: str) -> None:
+    """A shadow rule that took lines in some runs, and none that a diagnosis cited, is put in force."""
+    found = store.get(rule)
+    if found.state == "shadow" and found.runs >= TRIAL_RUNS:
+        reason = f"on trial it took {found.hits} lines in {found.runs} runs, and none that was cited"
+        store.move(rule, "active", reason, "triage", "trial")
