@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -30,6 +31,15 @@ def compress(
         None, "--learn/--no-learn", help="Learn rules for what is left over first; default: when a model is set."
     ),
     llm: str | None = typer.Option(None, "--llm", metavar="MODEL|off", help="The model that learns."),
+    follow: bool = typer.Option(
+        False, "--follow", "-f", help="Go on while the files grow; what a rule takes is left out as it comes."
+    ),
+    out: Path | None = typer.Option(
+        None, "--out", metavar="FILE", help="With --follow: append to FILE; started again, go on where it stopped."
+    ),
+    until_idle: float | None = typer.Option(
+        None, "--until-idle", metavar="SECONDS", min=0, help="With --follow: end when nothing came for so long."
+    ),
     no_record: bool = typer.Option(False, "--no-record", help="Do not count what learned rules take."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress and notes."),
 ) -> None:
@@ -38,6 +48,10 @@ def compress(
         raise UsageError("no input", "give log files, folders, or - for stdin: triage compress job.out")
     if context and dropped is None:
         raise UsageError("--context goes with --dropped", "for example --dropped megatron.iteration --context 2")
+    if (out is not None or until_idle is not None) and not follow:
+        raise UsageError("--out and --until-idle go with --follow", "for example --follow job.out --out small.out")
+    if follow and (dropped is not None or budget is not None):
+        raise UsageError("--dropped and --budget do not go with --follow", "ask for them without it, of the same file")
     chosen = output.check_format(format, ("text", "json"))
     from triage import pipeline, report
     from triage.cli import wiring
@@ -45,11 +59,17 @@ def compress(
     settings = wiring.settings(llm)
     rules = wiring.learned_rules(settings, writes=not no_record)
     parts = wiring.parts(settings, output.teller(quiet), record=False, similar=False, rules=rules)
+    learns = learn or (learn is None and settings.llm != "off" and "-" not in paths and not no_record)
+    if follow:
+        from triage.cli.follow import follow as follow_files
+
+        follow_files(paths, parts, chosen, out, until_idle, quiet, settings if learns else None)
+        return
     if dropped is not None:
         for file, shown in pipeline.taken_by(dropped, paths, parts, context):
             output.write(_line(file, shown.number, shown.text, shown.taken, chosen))
         return
-    if learn or (learn is None and settings.llm != "off" and "-" not in paths and not no_record):
+    if learns:
         _learn(paths, settings, quiet)
     document = report.folded_json(
         pipeline.compress(paths, replace(parts, token_budget=budget or settings.token_budget))

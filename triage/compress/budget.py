@@ -27,6 +27,14 @@ def tokens(line: LogLine) -> int:
     return max(1, round(size / CHARS_PER_TOKEN))
 
 
+def short(text: str) -> str:
+    """The text with its middle left out, where it is longer than what is shown of a line."""
+    if len(text) <= MAX_SHOWN:
+        return text
+    half = MAX_SHOWN // 2
+    return f"{text[:half]} ...[{len(text) - 2 * half} characters left out]... {text[-half:]}"
+
+
 def cost(files: Iterable[Iterable[Entry]]) -> int:
     """About what all of it costs, in tokens."""
     return sum(tokens(entry.folded()) for entries in files for entry in entries)

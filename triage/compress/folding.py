@@ -9,7 +9,6 @@ first few. A traceback folds as a whole.
 from __future__ import annotations
 
 import itertools
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +16,7 @@ from typing import Literal
 
 from triage import heads
 from triage.compress import guard
+from triage.compress.tracebacks import HEADER, OpenTraceback, Tracebacks
 from triage.compress.wording import wording
 from triage.domain import LogFile, LogLine
 
@@ -25,10 +25,6 @@ Weight = Literal["error", "warning", "other"]
 _WINDOW = 12  # shown lines that a routine line looks back over for one of its template
 _ALIKE = 3  # lines of one wording that are shown
 _END = 2  # lines at the end of a file that are always shown
-_TRACEBACK = "Traceback (most recent call last)"
-_CHAIN = re.compile(r"The above exception was|During handling of the above")
-_MAX_BLOCK = 400
-_MAX_GAP = 400  # lines of other ranks between two lines of one traceback
 
 
 @dataclass(slots=True)
@@ -167,57 +163,23 @@ def press(files: Sequence[Sequence[Entry]]) -> list[list[Entry]]:
 
 
 def _mark_tracebacks(found: Iterable[Entry]) -> None:
-    """Numbers the tracebacks. Lines of several ranks may interleave: each stream has its own open traceback."""
-    streams: dict[str, _Open] = {}
-    every: list[_Open] = []
+    """Numbers the tracebacks."""
+    known = Tracebacks()
+    blocks: dict[OpenTraceback, list[Entry]] = {}
     for entry in found:
-        now = streams.get(entry.stream)
-        if _TRACEBACK in entry.body:
-            if now is None or not now.chained:
-                now = streams[entry.stream] = _Open(len(every), len(entry.body) - len(entry.body.lstrip()))
-                every.append(now)
-            now.chained = False
-        elif now is None or not now.takes(entry):
-            streams.pop(entry.stream, None)
-            continue
-        now.take(entry)
-    for block in every:
-        if not block.is_sound():
-            for entry in block.entries:
-                entry.block = -1
+        traceback = known.of(entry.stream, entry.line.number, entry.body)
+        if traceback is not None:
+            blocks.setdefault(traceback, []).append(entry)
+            entry.weight = "error"
+            entry.frame = entry.body[:1].isspace() or not entry.body or HEADER in entry.body
+    for number, (traceback, block) in enumerate(blocks.items()):
+        if _is_sound(traceback, block):
+            for entry in block:
+                entry.block = number
 
 
-@dataclass(slots=True)
-class _Open:
-    """A traceback being read."""
-
-    number: int
-    indent: int
-    entries: list[Entry] = field(default_factory=list)
-    ended: bool = False  # the exception itself was seen
-    chained: bool = False  # "During handling ...": another traceback follows
-
-    def takes(self, entry: Entry) -> bool:
-        if len(self.entries) >= _MAX_BLOCK or entry.line.number - self.entries[-1].line.number > _MAX_GAP:
-            return False
-        if not self.ended:
-            return True
-        return not entry.body.strip() or bool(_CHAIN.search(entry.body))
-
-    def take(self, entry: Entry) -> None:
-        entry.block, entry.weight = self.number, "error"
-        entry.frame = entry.body[:1].isspace() or not entry.body or _TRACEBACK in entry.body
-        self.entries.append(entry)
-        text = entry.body
-        if _CHAIN.search(text):
-            self.chained = True
-        elif text.strip() and _TRACEBACK not in text and len(text) - len(text.lstrip()) <= self.indent:
-            self.ended = True
-        if _TRACEBACK in text:
-            self.ended = False
-
-    def is_sound(self) -> bool:
-        """Not cut off, and not a jumble of several ranks that print without labels."""
-        bodies = [entry.body for entry in self.entries]
-        jumbled = any(a == b and a.lstrip().startswith('File "') for a, b in itertools.pairwise(bodies))
-        return self.ended and not jumbled
+def _is_sound(traceback: OpenTraceback, block: Sequence[Entry]) -> bool:
+    """Not cut off, and not a jumble of several ranks that print without labels."""
+    bodies = [entry.body for entry in block]
+    jumbled = any(a == b and a.lstrip().startswith('File "') for a, b in itertools.pairwise(bodies))
+    return traceback.ended and not jumbled

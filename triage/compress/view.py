@@ -32,11 +32,9 @@ def fold(job: JobLog, budget_tokens: int, protect: Collection[tuple[str, int]] =
 
 def _short(entry: Entry) -> LogLine:
     line = entry.folded()
-    if len(line.text) <= budget.MAX_SHOWN or entry.protected:
+    if entry.protected:
         return line
-    half = budget.MAX_SHOWN // 2
-    left_out = len(line.text) - 2 * half
-    return replace(line, text=f"{line.text[:half]} ...[{left_out} characters left out]... {line.text[-half:]}")
+    return replace(line, text=budget.short(line.text))
 
 
 def _account(files: Sequence[LogFile], lines: Sequence[LogLine]) -> Compression:

@@ -19,6 +19,7 @@ from triage.domain.knowledge import Advice, Cascade, FilterRule, KnownIncident, 
 from triage.domain.labels import FileKind, Outcome, Risk, Role, Stage, Status
 from triage.domain.lines import JobLog, LogFile, LogLine, RawLine, Run, ScannedFile, ScannedRun, Template
 from triage.domain.rules import JobPrint, LearnedRule, PromptUsed, RuleCheck, RuleOrigin, RuleSource, RuleState
+from triage.domain.stream import LeftOut, StreamEvent, StreamLine, Turn, Turned
 
 __all__ = [
     "Advice",
@@ -34,6 +35,7 @@ __all__ = [
     "JobPrint",
     "KnownIncident",
     "LearnedRule",
+    "LeftOut",
     "LogFile",
     "LogLine",
     "Outcome",
@@ -55,6 +57,10 @@ __all__ = [
     "Source",
     "Stage",
     "Status",
+    "StreamEvent",
+    "StreamLine",
     "Suspects",
     "Template",
+    "Turn",
+    "Turned",
 ]

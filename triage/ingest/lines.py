@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 
@@ -49,7 +50,7 @@ class LineParser:
         self._rank, self._node = rank, node
         self._clock = Clock(reference)
         self._labelled = self._host_labelled = False
-        self._key_since = -_KEY_LINES
+        self.key_since = -_KEY_LINES  # where a private key began; its lines are taken out
 
     def learn(self, lines: Iterable[bytes]) -> None:
         """Looks over the lines before the first is parsed: does each carry a task or host label, when did it run."""
@@ -93,6 +94,10 @@ class LineParser:
             hot=template.hot if template else False,
         )
 
+    def parse_raw(self, raw: RawLine, hot: bool) -> LogLine:
+        """A line without its template."""
+        return replace(self.parse(raw), hot=hot)
+
     def _prefixes(self, text: str, fields: prefix.Fields) -> int:
         at = 0
         if self._labelled:
@@ -131,7 +136,7 @@ class LineParser:
 
     def _without_secrets(self, text: str, number: int) -> str:
         if "PRIVATE KEY" in text:
-            self._key_since = number if _KEY_BEGIN.search(text) else -_KEY_LINES
-        elif number - self._key_since <= _KEY_LINES and _KEY_BODY.match(text.strip()):
+            self.key_since = number if _KEY_BEGIN.search(text) else -_KEY_LINES
+        elif number - self.key_since <= _KEY_LINES and _KEY_BODY.match(text.strip()):
             return "[redacted:private-key]"
         return redact(text)

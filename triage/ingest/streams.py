@@ -118,6 +118,11 @@ def _text(pieces: Iterable[bytes]) -> Iterator[bytes]:
         yield rest.encode("utf-8", "replace")
 
 
+def is_utf16(head: bytes) -> bool:
+    """Whether these first bytes say that the text is UTF-16."""
+    return head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+
+
 def reason(error: Exception) -> str:
     """An error of the file system in a few words."""
     if isinstance(error, FileNotFoundError):
