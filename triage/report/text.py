@@ -34,8 +34,8 @@ def _text_lines(r: dict[str, Any], width: int) -> Iterator[str]:
     for title, items in (("Evidence", cited), ("Context", context)):
         if items:
             yield title
-            for e in items:
-                yield from _evidence_text(e, width)
+            for before, e in zip([{}, *items[:-1]], items, strict=True):
+                yield from _evidence_text(e, width, means=e.get("title", "") != before.get("title", ""))
             yield ""
     if len(r["hypotheses"]) > 1:
         yield "Other hypotheses"
@@ -101,7 +101,8 @@ def _facts(r: dict[str, Any], width: int) -> Iterator[str]:
     yield ""
 
 
-def _evidence_text(e: dict[str, Any], width: int) -> Iterator[str]:
+def _evidence_text(e: dict[str, Any], width: int, means: bool = True) -> Iterator[str]:
+    """means: whether to say what the line means, as the one before it may mean the same."""
     where = f"{e['file']}:{e['line']}"
     notes = [e["role"]]
     if e.get("repeats", 1) > 1:
@@ -114,7 +115,7 @@ def _evidence_text(e: dict[str, Any], width: int) -> Iterator[str]:
         notes.append(e["node"])
     yield from _wrap(f"{e['id']} {where}  [{', '.join(notes)}]", width, "  ", "     ")
     yield from _quoted(e["text"], width)
-    if e.get("title"):
+    if e.get("title") and means:
         yield from _wrap(e["title"], width, "     = ", "       ")
 
 
