@@ -170,6 +170,9 @@ def _until(ready: object, what: str, timeout: float = 60) -> None:
 
 
 def stop(slurm: Slurm) -> None:
+    with contextlib.suppress(RuntimeError):
+        sh("scancel", "-u", "user")
+        time.sleep(2)
     for process in reversed(slurm.daemons.values()):
         process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -170,6 +170,11 @@ class Lab:
         codes = [p.wait(timeout) for p in processes]
         return next((c for c in codes if c), 0)
 
+    def succeed(self, code: int) -> None:
+        """A run that is to be labelled healthy must have ended with 0."""
+        if code:
+            raise RuntimeError(f"the run was to end well and ended with {code}")
+
     # -- hurt ----------------------------------------------------------------------------------------------------
     def wait_for(self, log: str, text: str, timeout: float = 240) -> None:
         """Until a line of WORK/log holds the regular expression `text`."""

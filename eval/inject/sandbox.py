@@ -17,7 +17,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-UID = 1000
+UID = 20417
 HOME = Path("/home/user")
 WORK = HOME / "run"
 MEMORY = Path("/sys/fs/cgroup/memory")
@@ -82,8 +82,8 @@ def enter(venv: Path, out: Path, host: str = "node-a", shm: str = "2g") -> None:
     sh("umount", "/mnt/bin")
     for name in ("lib", "base", "bin"):
         Path("/mnt", name).rmdir()
-    _etc("passwd", Path("/etc/passwd").read_text() + f"\nuser:x:{UID}:{UID}::{HOME}:/bin/bash\n")
-    _etc("group", Path("/etc/group").read_text() + f"\nuser:x:{UID}:\n")
+    _etc("passwd", _system("/etc/passwd") + f"user:x:{UID}:{UID}::{HOME}:/bin/bash\n")
+    _etc("group", _system("/etc/group") + f"user:x:{UID}:\n")
     _etc("hosts", f"{_LOCAL}127.0.1.1 {host}\n")
     _etc("resolv.conf", "")
     for folder in (HOME, WORK, Path("/mnt/scratch"), Path("/mnt/data")):
@@ -102,6 +102,12 @@ def _venv(config: str, base: str) -> None:
     for name, (module, function) in _COMMANDS.items():
         (binaries / name).write_text(_SCRIPT.format(module=module, name=function))
         (binaries / name).chmod(0o755)
+
+
+def _system(file: str) -> str:
+    """The entries of this machine's services, without its people."""
+    lines = Path(file).read_text().splitlines(keepends=True)
+    return "".join(x for x in lines if int(x.split(":")[2]) < 1000 or x.startswith("nobody"))
 
 
 def _etc(name: str, text: str) -> None:
@@ -263,10 +269,12 @@ def kernel_log(since: float) -> str:
 
 
 def kill_all() -> None:
-    for pid in processes():
+    """End every process of this sandbox but this one, daemons included."""
+    here = os.readlink("/proc/self/ns/ipc")
+    for entry in os.listdir("/proc"):
         with contextlib.suppress(OSError):
-            os.kill(pid, signal.SIGCONT)
-            os.kill(pid, signal.SIGKILL)
+            if entry.isdigit() and int(entry) != os.getpid() and os.readlink(f"/proc/{entry}/ns/ipc") == here:
+                os.kill(int(entry), signal.SIGKILL)
 
 
 def copy_tree(source: Path, target: Path) -> None:

@@ -1,5 +1,35 @@
 """The faults, by kind; importing this package registers them all."""
 
-from faults import batch, data, distributed, exceptions, kills
+from faults import (
+    batch,
+    data,
+    distributed,
+    exceptions,
+    healthy,
+    kills,
+    launch,
+    memory,
+    neighbours,
+    network,
+    numerics,
+    refused,
+    restarted,
+    storage,
+)
 
-__all__ = ["batch", "data", "distributed", "exceptions", "kills"]
+__all__ = [
+    "batch",
+    "data",
+    "distributed",
+    "exceptions",
+    "healthy",
+    "kills",
+    "launch",
+    "memory",
+    "neighbours",
+    "network",
+    "numerics",
+    "refused",
+    "restarted",
+    "storage",
+]

@@ -4,49 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import time
-from collections.abc import Iterator
 
-import cluster
 import sandbox
-from lab import Hit, Lab, Truth, fault
+from lab import WORK, Hit, Lab, Truth, fault
 
 from faults.common import CONSEQUENCES, FIX, fit, pretrain
-
-HEAD = """#!/bin/bash
-#SBATCH --job-name={name}
-#SBATCH --output=%x-%j.out
-#SBATCH --nodes={nodes}
-#SBATCH --ntasks-per-node={tasks}
-#SBATCH --cpus-per-task=1
-#SBATCH --mem={mem}
-#SBATCH --time={limit}
-{more}
-export MASTER_ADDR=$(scontrol show hostnames $SLURM_JOB_NODELIST | head -n 1)
-export MASTER_PORT=$((10000 + SLURM_JOB_ID % 20000))
-echo "START TIME: $(date)"
-echo "job $SLURM_JOB_ID on $SLURM_JOB_NODELIST, $SLURM_NTASKS tasks"
-"""
-
-
-def script(
-    name: str, body: str, nodes: int = 1, tasks: int = 2, mem: str = "6G", limit: str = "30", more: str = ""
-) -> str:
-    return (
-        HEAD.format(name=name, nodes=nodes, tasks=tasks, mem=mem, limit=limit, more=more)
-        + body
-        + '\necho "END TIME: $(date)"\n'
-    )
-
-
-@contextlib.contextmanager
-def slurm(names: list[str], first: int) -> Iterator[cluster.Slurm]:
-    made = cluster.start(names, first=first)
-    try:
-        yield made
-    finally:
-        cluster.stop(made)
+from faults.jobs import script, slurm
 
 
 @fault("c201", "time-limit", "the job runs into its time limit", "scheduler", host="login")
@@ -81,8 +47,8 @@ def scancel(lab: Lab) -> Truth:
         lab.keep(f"digits-{job}.out")
         lab.keep_text("sacct.txt", s.sacct(job))
     return Truth(
-        "interrupted", "cancelled", "operator-action", ("none", "restart"), (Hit(f"digits-{job}.out", "CANCELLED AT"), Hit("sacct.txt", "CANCELLED by 1000")),
-        must_mention=(("cancel",),), must_not=("time-limit", "preempted", "native-crash", *CONSEQUENCES), why="scancel by the job's owner (uid 1000) in epoch 4.",
+        "interrupted", "cancelled", "operator-action", ("none", "restart"), (Hit(f"digits-{job}.out", "CANCELLED AT"), Hit("sacct.txt", f"CANCELLED by {sandbox.UID}")),
+        must_mention=(("cancel",),), must_not=("time-limit", "preempted", "native-crash", *CONSEQUENCES), why="scancel by the job's owner in epoch 4.",
     )  # fmt: skip
 
 
@@ -122,7 +88,7 @@ def preempted(lab: Lab) -> Truth:
     "preempted and requeued; the second run resumes from the checkpoint and ends well",
     "scheduler",
     "healthy",
-    "restart",
+    "multi-run",
     "misleading",
     split="test",
     host="login",
@@ -147,7 +113,7 @@ def preempted_finishes(lab: Lab) -> Truth:
         )
         lab.wait_for(f"gpt-{job}.out", "PREEMPT")
         lab.wait_for(f"gpt-{job}.out", "END TIME", timeout=400)
-        s.wait(job)
+        lab.succeed(s.wait(job) != "COMPLETED")
         lab.keep(f"gpt-{job}.out")
         lab.keep_text("sacct.txt", s.sacct(job))
     return Truth(
@@ -169,9 +135,11 @@ def slurm_oom(lab: Lab) -> Truth:
         s.wait(job)
         lab.keep(f"digits-{job}.out")
         lab.keep_text("sacct.txt", s.sacct(job))
+    rank = int(re.search(r"task (\d): Out Of Memory", (WORK / f"digits-{job}.out").read_text())[1])  # type: ignore[index]
     return Truth(
-        "failed", "host-out-of-memory", "resource-exhaustion", FIX, (Hit(f"digits-{job}.out", "oom"), Hit("sacct.txt", "OUT_OF_ME")),
-        also_accept=(), must_mention=(("memory", "oom"),), must_not=("out-of-memory", *CONSEQUENCES), why="The dataset keeps 4 MB a sample; the job's 3 GB are used up.",
+        "failed", "host-out-of-memory", "resource-exhaustion", FIX,
+        (Hit(f"digits-{job}.out", "oom-kill event"), Hit(f"digits-{job}.out", "Out Of Memory"), Hit("sacct.txt", "OUT_OF_ME")),
+        ranks=(rank,), must_mention=(("memory", "oom"),), must_not=("out-of-memory", *CONSEQUENCES), why="The dataset keeps 4 MB a sample; the job's 3 GB are used up.",
     )  # fmt: skip
 
 
@@ -210,74 +178,6 @@ def node_fail(lab: Lab) -> Truth:
 
 
 @fault(
-    "c207",
-    "command-not-found",
-    "the job script lacks its environment: a command is not found",
-    "scheduler",
-    split="test",
-    host="login",
-)
-def command_not_found(lab: Lab) -> Truth:
-    fit(lab)
-    with slurm(["cn017"], 50332) as s:
-        job = s.submit(
-            script(
-                "digits", "set -e\nmodule load python/3.11\nsrun deepspeed --num_gpus 2 train.py config.yaml", tasks=1
-            )
-        )
-        s.wait(job)
-        lab.keep(f"digits-{job}.out")
-        lab.keep_text("sacct.txt", s.sacct(job))
-    return Truth(
-        "failed", "file-not-found", "config-error", FIX, (Hit(f"digits-{job}.out", "command not found"),),
-        also_accept=("launch-failure", "import-error"), must_mention=(("module",),), must_not=("native-crash", *CONSEQUENCES), why="`module` is not defined in the batch shell; set -e ends the job with 127.",
-    )  # fmt: skip
-
-
-@fault(
-    "c208",
-    "task-exit",
-    "under srun one task of four raises; Slurm ends the others",
-    "scheduler",
-    "cascade",
-    split="test",
-    host="login",
-)
-def task_exit(lab: Lab) -> Truth:
-    pretrain(
-        lab,
-        4,
-        (
-            "core/training.py",
-            "        iteration += 1\n",
-            "        iteration += 1\n        if iteration % args.save_interval == args.rank * 40:\n            profile(loss_dict, iteration)\n",
-        ),
-        (
-            "core/training.py",
-            "def train(model",
-            'def profile(stats, iteration):\n    lines = [f"{k}={v:.4f}" for k, v in sorted(stats.items())]\n    if iteration > 260:\n        lines += iteration\n    print("profile: " + " ".join(lines), flush=True)\n\n\ndef train(model',
-        ),
-    )
-    with slurm(["cn017", "cn018"], 50332) as s:
-        job = s.submit(
-            script(
-                "gpt",
-                "srun -l --kill-on-bad-exit=1 python -u pretrain.py --train-iters 2000 --log-interval 10 --save-interval 200",
-                nodes=2,
-                tasks=2,
-            )
-        )
-        s.wait(job)
-        lab.keep(f"gpt-{job}.out")
-        lab.keep_text("sacct.txt", s.sacct(job))
-    return Truth(
-        "failed", "type-error", "software-bug", FIX, (Hit(f"gpt-{job}.out", "TypeError: 'int' object is not iterable"),),
-        ranks=(2,), must_mention=(("'int' object is not iterable", "TypeError"),), must_not=("cancelled", *CONSEQUENCES),
-        why="Rank 2's profile at iteration 280 is the first after 260: list += int.",
-    )  # fmt: skip
-
-
-@fault(
     "c209",
     "hang-until-limit",
     "training stops making progress; much later the time limit ends the job",
@@ -306,86 +206,4 @@ def hang_until_limit(lab: Lab) -> Truth:
         "interrupted", "hang", "software-bug", ("kill-and-restart", "fix-and-resubmit", "restart"), (Hit(f"gpt-{job}.out", "iteration ", "last"), Hit(f"gpt-{job}.out", "DUE TO TIME LIMIT")),
         also_outcome=("hung", "failed"), also_accept=("time-limit",), must_mention=(("progress", "hang", "hung", "silen", "last step", "iteration"),), must_not=("native-crash", *CONSEQUENCES),
         why="Rank 1 waits for a marker file to go away from about iteration 500; nothing is printed for more than two minutes before the limit.",
-    )  # fmt: skip
-
-
-@fault("c210", "step-refused", "srun asks for more than the allocation has", "scheduler", host="login")
-def step_refused(lab: Lab) -> Truth:
-    fit(lab)
-    with slurm(["cn017"], 50332) as s:
-        job = s.submit(script("digits", "srun --nodes=4 --ntasks=16 python -u train.py config.yaml", tasks=2))
-        s.wait(job)
-        lab.keep(f"digits-{job}.out")
-    return Truth(
-        "failed", "launch-failure", "config-error", FIX, (Hit(f"digits-{job}.out", "srun: error:"),),
-        also_accept=("argument-error",), must_mention=(("node", "processors", "requested"),), must_not=("native-crash", *CONSEQUENCES), why="The step wants 4 nodes of a job that has one.",
-    )  # fmt: skip
-
-
-@fault("c211", "slurm-healthy", "a whole job under Slurm, with accounting", "scheduler", "healthy", host="login")
-def slurm_healthy(lab: Lab) -> Truth:
-    pretrain(lab, 4)
-    with slurm(["cn017", "cn018"], 50332) as s:
-        job = s.submit(
-            script(
-                "gpt",
-                "srun --kill-on-bad-exit=1 python -u pretrain.py --train-iters 600 --log-interval 5 --eval-interval 200 --save /mnt/scratch/ckpt --load /mnt/scratch/ckpt",
-                nodes=2,
-                tasks=2,
-            )
-        )
-        s.wait(job)
-        lab.keep(f"gpt-{job}.out")
-        lab.keep_text("sacct.txt", s.sacct(job))
-    return Truth(
-        "healthy",
-        "healthy",
-        "none",
-        ("none",),
-        must_not=CONSEQUENCES,
-        why="COMPLETED 0:0. The warning about a missing checkpoint at the start is normal for a first run.",
-    )
-
-
-@fault(
-    "c212",
-    "limit-after-success",
-    "training ends well, a leftover process keeps the job until its time limit",
-    "scheduler",
-    "misleading",
-    split="test",
-    host="login",
-)
-def limit_after_success(lab: Lab) -> Truth:
-    fit(lab, epochs=3)
-    with slurm(["cn017"], 50332) as s:
-        job = s.submit(
-            script(
-                "digits",
-                "python -m http.server 6006 --bind 127.0.0.1 >/dev/null 2>&1 &\nsrun python -u train.py config.yaml\nwait",
-                tasks=2,
-                limit="1",
-            )
-        )
-        s.wait(job)
-        lab.keep(f"digits-{job}.out")
-        lab.keep_text("sacct.txt", s.sacct(job))
-    return Truth(
-        "interrupted", "time-limit", "config-error", ("none", "fix-and-resubmit"), (Hit(f"digits-{job}.out", "DUE TO TIME LIMIT"), Hit(f"digits-{job}.out", "training finished after")),
-        also_outcome=("healthy",), also_accept=("healthy",), must_mention=(("time limit", "finished"),), must_not=("native-crash", "hang", *CONSEQUENCES),
-        why="The training step completed (sacct: step 0 COMPLETED); the script's `wait` then waited for a background server.",
-    )  # fmt: skip
-
-
-@fault("c213", "not-executable", "the launched script has no execute permission", "scheduler", host="login")
-def not_executable(lab: Lab) -> Truth:
-    fit(lab)
-    lab.write("launch.sh", "#!/bin/bash\nexec python -u train.py config.yaml\n", 0o644)
-    with slurm(["cn017"], 50332) as s:
-        job = s.submit(script("digits", "srun ./launch.sh", tasks=2))
-        s.wait(job)
-        lab.keep(f"digits-{job}.out")
-    return Truth(
-        "failed", "permission-error", "config-error", FIX, (Hit(f"digits-{job}.out", "Permission denied"),),
-        also_accept=("launch-failure",), must_mention=(("launch.sh", "permission"),), must_not=("native-crash", *CONSEQUENCES), why="launch.sh has mode 644.",
     )  # fmt: skip

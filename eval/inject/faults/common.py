@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import yaml
-from lab import PAYLOAD, Lab
+from lab import PAYLOAD, Lab, Truth
 
 FIX = ("fix-and-resubmit",)
 # What other ranks or the launcher print when one rank has died; naming these as the cause misleads.
 CONSEQUENCES = ("connection-error", "network-error", "nccl-timeout", "nccl-remote-error", "node-failure")
 
+_FAILURES = ("native-crash", "host-out-of-memory", "cancelled", "loss-spike", *CONSEQUENCES)
+# After a death that nobody explains: run again, ask the cluster's people, or look into the program.
+RERUN = ("restart", "escalate", "fix-and-resubmit")
+
 Edit = tuple[str, str, str]
+# The classifier gives up on a collective after a minute instead of half an hour.
+ONE_MINUTE: tuple[Edit, ...] = (
+    ("train.py", "world_size=world)", "world_size=world, timeout=timedelta(seconds=60))"),
+    ("train.py", "import time\n", "import time\nfrom datetime import timedelta\n"),
+)
 
 
 def pretrain(lab: Lab, ranks: int, *edits: Edit, vocab: int = 512, tokens: int = 60_000) -> None:
@@ -50,3 +59,8 @@ def heat(lab: Lab, *edits: Edit, **deck: object) -> None:
     kept = [line for line in lines if line.split(" = ")[0] not in deck]
     lab.write("heat.in", "\n".join([*kept, *(f"{k} = {v}" for k, v in deck.items())]) + "\n")
     lab.tool("mpicc", "-O1", "-g", "-o", "heat2d", "heat.c", "-lm")
+
+
+def healthy(why: str) -> Truth:
+    """The label of a run that ended well."""
+    return Truth("healthy", "healthy", "none", ("none",), must_not=_FAILURES, why=why)
