@@ -11,7 +11,7 @@ import yaml
 from lab import Fault, Hit, Lab, Truth
 
 # Nothing of the machine, the workplace or the injector may show in what a diagnosis can read.
-LEAKS = re.compile(r"(?i)/root/|inject|\bsandbox|(?<![\w-])vm(?![\w-])|/mnt/(?:out|lib)\b")
+LEAKS = re.compile(r"(?i)/root/|inject|\bsandbox|(?<![\w-])vm(?![\w-])|/mnt/(?:out|lib|payload)\b")
 SECRET_NAMES = re.compile(r"(?i)inject|fault|hang|oom|nan|crash|kill|corrupt|healthy|error|fail")
 
 

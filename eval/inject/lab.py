@@ -15,7 +15,7 @@ from pathlib import Path
 import sandbox
 from sandbox import UID, WORK, Node
 
-PAYLOAD = Path(__file__).parent / "payload"
+PAYLOAD = Path("/mnt/payload")
 OUT = Path("/mnt/out")
 
 

@@ -33,12 +33,14 @@ def inside(name: str, venv: Path, out: Path) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))  # so that what was started is ended
     sandbox.enter(venv, out, chosen.host, chosen.shm)
     os.chdir("/")
-    lab = Lab()
+    lab, here = Lab(), Path("/mnt/out")
     try:
         truth = chosen.run(lab)
+    except Exception:
+        shutil.copytree(sandbox.WORK, here / "run", ignore_dangling_symlinks=True)  # what it printed tells why
+        raise
     finally:
         sandbox.kill_all()
-    here = Path("/mnt/out")
     cases.write(cases.document(chosen, lab, truth, here), here)
     return 0
 

@@ -54,12 +54,19 @@ def environment() -> dict[str, str]:
 
 
 def enter(venv: Path, out: Path, host: str = "node-a", shm: str = "2g") -> None:
-    """Cover what is particular to this machine; `out` stays reachable as /mnt/out."""
+    """Cover what is particular to this machine; `out` stays reachable as /mnt/out, the programs to run as /mnt/payload."""
     sh("hostname", host)
     sh("ip", "link", "set", "lo", "up")
     config, base = (venv / "pyvenv.cfg").read_text(), (venv / "bin/python").resolve()
     sh("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", "/mnt")
-    for source, target in ((venv / "lib", "lib"), (base.parent.parent, "base"), (venv / "bin", "bin"), (out, "out")):
+    sources = {
+        "lib": venv / "lib",
+        "base": base.parent.parent,
+        "bin": venv / "bin",
+        "out": out,
+        "payload": Path(__file__).resolve().parent / "payload",  # may lie below /tmp or /home, which are covered
+    }
+    for target, source in sources.items():
         Path("/mnt", target).mkdir()
         sh("mount", "--bind", source, f"/mnt/{target}")
     for place, options in {

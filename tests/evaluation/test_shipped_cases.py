@@ -21,10 +21,10 @@ def input_files(case: Case) -> list[Path]:
 
 
 def test_the_injected_cases_cover_many_kinds() -> None:
-    assert len(INJECTED) >= 36
-    assert len({case.expect.failure_type for case in INJECTED}) >= 20
+    assert len(INJECTED) >= 60
+    assert len({case.expect.failure_type for case in INJECTED}) >= 25
     assert sum(len(input_files(case)) > 1 for case in INJECTED) >= 8
-    assert sum(case.expect.outcome == "healthy" for case in INJECTED) >= 5
+    assert sum(case.expect.outcome == "healthy" for case in INJECTED) >= 8
     assert {case.expect.outcome for case in INJECTED} == {"failed", "hung", "interrupted", "healthy"}
     assert {case.split for case in INJECTED} == {"dev", "test"}
 

@@ -179,7 +179,7 @@ def evaluate("""
         lab, ("train.py", "\n\ndef evaluate(", average), ("train.py", "ddp = DistributedDataParallel(model)", "ddp = Replicated(model)"),
         ("train.py", "        loss.backward()\n", "        loss.backward()\n        model.average_gradients()\n"),
         ("train.py", "        if rank == 0:\n            save(", "        if rank == 0:\n            log.info(\"best accuracy over ranks %.4f\", reduce_mean(accuracy))\n            save("),
-        workers=0,
+        workers=0, train=6,
     )  # fmt: skip
     lab.torchrun(4, "train.py config.yaml", env={"TORCH_DISTRIBUTED_DEBUG": "DETAIL"})
     lab.keep("job.log")

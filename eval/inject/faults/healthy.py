@@ -70,7 +70,9 @@ def bad_samples(lab: Lab) -> Truth:
         shard.write_bytes(shard.read_bytes()[:900])
     lab.succeed(lab.torchrun(2, "train.py config.yaml"))
     lab.keep("job.log")
-    return healthy("Two shards cannot be read; their samples are replaced by others, all epochs done.")
+    return healthy(
+        "Two shards cannot be read; their samples are replaced by others, all epochs done.", "dataset-loading-error"
+    )
 
 
 @fault(
@@ -102,7 +104,7 @@ def overflow(lab: Lab) -> Truth:
     )
     lab.succeed(lab.torchrun(4, "pretrain.py --train-iters 800 --log-interval 5 --eval-interval 200"))
     lab.keep("job.log")
-    return healthy("Eight steps skipped for overflow, the loss falls all the same, training completes.")
+    return healthy("Nine steps skipped for overflow, the loss falls all the same, training completes.")
 
 
 @fault(
@@ -169,4 +171,6 @@ def optional(name):
     )
     lab.succeed(lab.torchrun(2, "finetune.py --max_steps 600 --save_steps 100 --eval_steps 100", "train.log"))
     lab.keep("train.log")
-    return healthy("Three optional packages are missing; training, evaluation and the last save completed.")
+    return healthy(
+        "Three optional packages are missing; training, evaluation and the last save completed.", "import-error"
+    )

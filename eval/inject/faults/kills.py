@@ -73,7 +73,7 @@ def sigkill(lab: Lab) -> Truth:
         4,
         "pretrain.py --train-iters 20000 --log-interval 20 --eval-interval 1000 --save /home/user/run/checkpoints --save-interval 200",
     )
-    lab.wait_for("job.log", r"iteration +640/")
+    lab.wait_for("job.log", r"iteration +240/")
     lab.signal_rank(2, signal.SIGKILL)
     lab.finish(run)
     lab.keep("job.log")

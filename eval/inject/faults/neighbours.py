@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import sandbox
-from lab import Hit, Lab, Truth, fault
+from lab import WORK, Hit, Lab, Truth, fault
 
 from faults.common import CONSEQUENCES, FIX, fit, healthy, pretrain
 
@@ -80,7 +82,7 @@ def neighbour_oom_own(lab: Lab) -> Truth:
     host="node-d",
 )
 def early_errors(lab: Lab) -> Truth:
-    grow = '        x, y = self.current[1]\n        self.recent = getattr(self, "recent", [])\n        self.recent.append(np.repeat(x, 512))\n'
+    grow = '        x, y = self.current[1]\n        self.recent = getattr(self, "recent", [])\n        self.recent.append(np.repeat(x, 16))\n'
     fit(
         lab,
         ("data.py", "        x, y = self.current[1]\n", grow),
@@ -89,13 +91,13 @@ def early_errors(lab: Lab) -> Truth:
         workers=0,
         tracker="http://127.0.0.1:5000",
     )
-    runs = []
     group = sandbox.memory_group("job_771530", 2200 << 20)
     runs = lab.start_ranks(2, "train.py config.yaml", "logs/rank{rank}.log", group=group)
     lab.finish(*runs)
     lab.keep("logs", "logs")
-    lab.keep_kernel()
+    killed = re.findall(r"Killed process (\d+)", lab.keep_kernel())
+    ranks = tuple(r for r in (0, 1) if any(f"pid {pid}," in (WORK / f"logs/rank{r}.log").read_text() for pid in killed))
     return Truth(
         "failed", "host-out-of-memory", "resource-exhaustion", FIX, (Hit("dmesg.txt", "Memory cgroup out of memory: Killed process"), Hit("dmesg.txt", "oom-kill:constraint")),
-        must_mention=(("memory",),), must_not=("out-of-memory", *CONSEQUENCES), why="The dataset keeps a copy of each shard it reads; the cgroup's OOM killer takes a rank. The tracker's refused connections are harmless.",
+        ranks=ranks, must_mention=(("memory",),), must_not=("out-of-memory", *CONSEQUENCES), why="The dataset keeps 1 MB for each sample it reads; the cgroup's OOM killer takes a rank. The tracker's refused connections are harmless.",
     )  # fmt: skip

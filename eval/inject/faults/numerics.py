@@ -79,11 +79,13 @@ def diverges(lab: Lab) -> Truth:
     finetune(lab, ("finetune.py", "warmup_steps=10,", "warmup_steps=1500,"))
     lab.torchrun(2, "finetune.py --learning_rate 3.0 --max_steps 2000 --eval_steps 500 --save_steps 500", "train.log")
     lab.keep("train.log")
-    losses = list(re.finditer(r"{'loss': '([\d.]+)'[^}]*}", (WORK / "train.log").read_text()))
-    first = next(m[0] for m in losses if float(m[1]) > 10)
-    worst = max(losses, key=lambda m: float(m[1]))[0]
+    text = (WORK / "train.log").read_bytes().decode()
+    losses = list(re.finditer(r"{'loss': '([\d.]+)'[^}]*}", text))
+    first = next(m for m in losses if float(m[1]) > 10)
+    worst = max(losses, key=lambda m: float(m[1]))
+    climb = text.count("\n", first.start(), worst.start())
     return Truth(
-        "failed", "loss-spike", "config-error", SKIP, (Hit("train.log", first), Hit("train.log", worst)),
+        "failed", "loss-spike", "config-error", SKIP, (Hit("train.log", first[0], "first", climb),),
         also_outcome=("healthy",), must_mention=(("loss", "diverg", "learning rate"),), must_not=CONSEQUENCES,
         why="The learning rate rises to 3.0 over 1500 steps: the loss goes from 2.5 to some hundreds, and no better than at the start at the end. The process ends with code 0.",
     )  # fmt: skip
