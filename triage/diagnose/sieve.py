@@ -20,6 +20,14 @@ CLUSTER_GAP = timedelta(hours=6)
 _IGNORED = re.compile(r"Exception ignored in|Error in atexit|Exception in thread .*(?:pin_memory|QueueFeeder|Monitor)")
 _JOB_NAMED = re.compile(r"\bJobI[dD][=: ](\d+)|^\s*(\d{2,12})(?:[._|\s])")
 
+_ROW = re.compile(r"\s{0,20}(\d{2,12}(?:[_+]\d{1,9})?(?:\.\w{1,20})?)[|\s]")
+_SAMPLE = re.compile(
+    r"^\W{0,3}[-=#*]{3,40} ?(?:\w{1,20} ){0,3}(?:samples?|generat\w{2,5}|completions?|predictions?|responses?|output)\b.{0,120}[-=#*]{3}\s*$",
+    re.I,
+)
+_SAMPLE_ENDS = re.compile(r"^\W{0,3}[-=#*]{3,40} ?end\b.{0,120}[-=#*]{3}\s*$", re.I)
+_PHASE = re.compile(r"Status:\s{1,40}(\w{1,20})\s*$")
+
 
 def drop_other_times(best: dict[tuple[str, int], Finding], log: JobLog) -> None:
     """A node's own log goes back days: of its findings only those around the job stay, or else the last cluster."""
@@ -63,6 +71,46 @@ def drop_other_jobs(best: dict[tuple[str, int], Finding], log: JobLog) -> None:
         named = _JOB_NAMED.search(finding.line.text) if mine and key[0] in scheduler else None
         if named and mine not in named.groups():
             del best[key]
+
+
+def drop_earlier_attempts(best: dict[tuple[str, int], Finding], log: JobLog) -> None:
+    """The accounting has a row for each attempt of a job that was put back into the queue: the last one counts."""
+    for file in log.files:
+        if file.kind != "sacct":
+            continue
+        last = {found[1]: line.number for line in file.lines if (found := _ROW.match(line.text))}
+        for key in [key for key in best if key[0] == file.name]:
+            row = _ROW.match(best[key].line.text)
+            if row and last.get(row[1], 0) > key[1]:
+                del best[key]
+
+
+def quoted(log: JobLog) -> frozenset[tuple[str, int]]:
+    """File and number of lines that are no log: what a model wrote, between the fences of a sample and its end."""
+    found: set[tuple[str, int]] = set()
+    for file in log.files:
+        within: list[int] | None = None
+        for line in file.lines:
+            if _SAMPLE_ENDS.search(line.text):
+                found |= {(file.name, number) for number in within or ()}
+                within = None
+            elif _SAMPLE.search(line.text):
+                within = []
+            elif within is not None:
+                within.append(line.number)
+    return frozenset(found)
+
+
+def drop_succeeded_pods(best: dict[tuple[str, int], Finding], log: JobLog) -> None:
+    """A pod that succeeded tells of what its containers went through before."""
+    for file in log.files:
+        if file.kind != "kubernetes":
+            continue
+        phases = [(line.number, found[1]) for line in file.lines if (found := _PHASE.match(line.text))]
+        for key in [key for key in best if key[0] == file.name]:
+            before = [phase for number, phase in phases if number < key[1]]
+            if before and before[-1] == "Succeeded":
+                del best[key]
 
 
 def drop_chain_links(best: dict[tuple[str, int], Finding], tracebacks: Sequence[Traceback]) -> None:

@@ -29,7 +29,8 @@ def suspects(facts: Facts, root: Candidate | None, cascade: Sequence[Candidate])
         return Suspects(ranks=_fallen(facts))
     files = {f.name: f for f in facts.log.files}
     if root.failure_type in WAITING or root.failure_type == "hang":
-        return Suspects(ranks=facts.collectives.lagging or _absent_ranks(facts, (root, *cascade)))
+        stuck = _ranks(facts, root, files) if root.failure_type == "hang" else ()
+        return Suspects(ranks=stuck or facts.collectives.lagging or _absent_ranks(facts, (root, *cascade)))
     at_fault = root.signature.node_fault or root.failure_type in NODE_TYPES
     nodes = _nodes(facts, root, files)
     if not at_fault and not (len(nodes) == 1 and (_one_of_many(facts, root, nodes[0]))):

@@ -19,8 +19,12 @@ _STEP = re.compile(
 # A line of these words may be a record of work; plain searches, as every kept line is asked.
 _METRIC_WORDS = (
     "loss", "lr", "learning rate", "learning_rate", "grad norm", "grad_norm", "tokens/s", "token/s", "tok/sec", "samples/s",
-    "sample/s", "it/s", "s/it", "throughput", "tflop", "elapsed time per", "acc", "step_avg", "perplexity", "ppl",
+    "sample/s", "it/s", "s/it", "throughput", "tflop", "elapsed time per", "acc", "step_avg", "perplexity", "ppl", "auc",
 )  # fmt: skip
+# A measure of what was trained, with its value.
+_RESULT = re.compile(
+    r"\b(?:\w{0,20}(?:loss|acc|accuracy|perplexity|ppl|bleu|auc|f1|mse|rmse))\b[\s:='\"]{1,4}\d{1,9}\.\d", re.IGNORECASE
+)
 _DECIMAL = re.compile(r"\d\.\d")
 # Bars of preparation are no training steps.
 _OTHER_WORK = re.compile(
@@ -72,6 +76,20 @@ def steps(file: LogFile) -> list[Step]:
         elif "loss" in low and _DECIMAL.search(text):
             found.append(Step(line, None))
     return found
+
+
+def signs(file: LogFile, worked: Sequence[Step]) -> tuple[LogLine, ...]:
+    """Lines that show that the program does its work: its steps, checkpoints that were written, results of evaluations."""
+    known = {step.line.number for step in worked}
+    return tuple(
+        line
+        for line in file.lines
+        if line.number in known
+        or (
+            line.level not in ("warning", "error", "fatal")
+            and (_is_checkpoint(line.text) or _RESULT.search(line.text[:600]))
+        )
+    )
 
 
 def progress(files: Sequence[LogFile], worked: Mapping[str, Sequence[Step]], failed_at: LogLine | None) -> Progress:

@@ -1,0 +1,149 @@
+"""What a line counts for by what stands around it: last words become causes, other jobs' deaths become context. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from triage.domain import JobLog, LogFile, LogLine, Signature
+from triage.evidence.job import job_id
+from triage.evidence.losses import diverged
+from triage.evidence.match import Finding
+from triage.evidence.progress import Step
+from triage.heads import split
+
+Best = dict[tuple[str, int], Finding]
+
+# Lines that only matter when nothing comes after them.
+_STOPS_A_SCRIPT = frozenset({"sh.side-command-not-found", "sh.word-not-found"})
+_STOPS_A_RANK = frozenset({"py.waits-for-lock"})
+_LAST = 3  # lines that a script's own traps and launchers print after its last words
+_STOPPED = 75  # weight of last words
+_OTHERS_WAITED = frozenset({"nccl-timeout", "connection-error", "nccl-remote-error", "time-limit", "cancelled"})
+
+_ABORTS = frozenset({"mpi.abort", "py.system-exit"})  # a program's own decision to stop
+_BEFORE, _AFTER = 60, 8  # lines around an abort in which the program's words about it stand; buffers mix them
+_OWN_WORDS = re.compile(
+    r"^\W{0,4}(?:\[?\d{1,6}\]?:? ?)?(?:[\w./-]{1,40}: ?){0,2}(?:fatal )?(?:error|fatal|abort(?:ed|ing)?)\b(?!_)",
+    re.IGNORECASE,
+)
+
+_KILLED = re.compile(
+    r"SIGKILL|\bsignal:? 9\b|exit ?code:? ?\(?(?:-9|137)\b|exitcode[ :=]{1,4}(?:-9|137)\b|exit(?:ed with)?(?: exit)? (?:code|status) 137|\bKilled\b"
+    r"|oom[-_ ]?kill|out[- ]of[- ]memory|died unexpectedly|OutOfMemory|\b(?:code|status|rc)[=: ]{1,2}137\b",
+    re.IGNORECASE,
+)
+# What a process's death makes its peers, its parent or its launcher report.
+_FROM_A_DEATH = frozenset(
+    {"connection-error", "nccl-timeout", "nccl-remote-error", "dataloader-killed", "called-process-error", "runtime-error",
+     "native-crash", "cancelled", "node-failure", "unknown", "host-out-of-memory", "os-error", "network-error"}
+)  # fmt: skip
+_KILLED_PID = re.compile(r"\bpid=(\d{2,9})\b|Killed process (\d{2,9})\b")
+_MEMCG_JOB = re.compile(r"(?:oom|task)_memcg=\S{0,120}?/job_?(\d{2,12})\b")
+
+OWN_WORDS = Signature(
+    id="program.own-words",
+    title="the program says why it stops",
+    patterns=(),
+    failure_type="runtime-error",
+    root_cause_class="unknown",
+    role="root",
+    remedy="Read what the program says: it chose to stop there.",
+    component="program",
+    weight=55,
+)
+
+DIVERGED = Signature(
+    id="loss.diverged",
+    title="the loss rose many times over its own level and did not come back",
+    patterns=(),
+    failure_type="loss-spike",
+    root_cause_class="unknown",
+    role="root",
+    remedy="Go back to a checkpoint before the rise; lower the learning rate or its peak, or skip the data that followed.",
+    component="training",
+    weight=60,
+    check="loss, gradient norm and learning rate around the rise",
+)
+
+
+def weigh(best: Best, log: JobLog, steps: Mapping[str, Sequence[Step]]) -> None:
+    """Changes what each finding counts for, and adds those that only the lines around them tell."""
+    _last_words(best, log, steps)
+    _words_before_abort(best, log)
+    _others_killed(best, log)
+    for file in log.files:
+        line = diverged(steps[file.name])
+        if line is not None:
+            best[(line.file, line.number)] = Finding(line, DIVERGED)
+
+
+def _last_words(best: Best, log: JobLog, steps: Mapping[str, Sequence[Step]]) -> None:
+    """What stops a script or a rank is the cause where it is the last that it said."""
+    waited = any(f.signature.failure_type in _OTHERS_WAITED for f in best.values())
+    files = {f.name: f for f in log.files}
+    for key, finding in best.items():
+        name, file = finding.signature.id, files[key[0]]
+        later = [line for line in file.lines if line.number > key[1] and line.text.strip()]
+        if name in _STOPS_A_SCRIPT:
+            stopped = len(later) <= _LAST and not any(s.line.number > key[1] for s in steps[key[0]])
+        elif name in _STOPS_A_RANK:
+            stopped = waited and not any(_same_rank(line, finding.line, file) for line in later)
+        else:
+            continue
+        if stopped:
+            best[key] = replace(finding, signature=replace(finding.signature, role="root", weight=_STOPPED))
+
+
+def _same_rank(a: LogLine, b: LogLine, file: LogFile) -> bool:
+    return file.rank is not None or a.rank is None or b.rank is None or a.rank == b.rank
+
+
+def _words_before_abort(best: Best, log: JobLog) -> None:
+    """Lines in the program's own words beside its call of abort say why; those that a signature knows speak for themselves."""
+    for file in log.files:
+        aborts = [key[1] for key, f in best.items() if key[0] == file.name and f.signature.id in _ABORTS]
+        known = {key[1] for key, f in best.items() if key[0] == file.name and f.signature.role == "root"}
+        if not aborts:
+            continue
+        low, high = min(aborts) - _BEFORE, max(aborts) + _AFTER
+        if any(low <= number <= high for number in known):
+            continue
+        for line in file.lines:
+            if low <= line.number <= high and (file.name, line.number) not in best and _says_why(line):
+                best[(file.name, line.number)] = Finding(line, OWN_WORDS)
+
+
+def _says_why(line: LogLine) -> bool:
+    return line.rule is None and (line.level in ("error", "fatal") or bool(_OWN_WORDS.match(split(line.text)[1][:200])))
+
+
+def _others_killed(best: Best, log: JobLog) -> None:
+    """A process that the kernel killed for memory is of this job only if something of this job speaks for it."""
+    kernel = {f.name for f in log.files if f.kind == "kernel"}
+    kills = [k for k, f in best.items() if k[0] in kernel and f.signature.failure_type == "host-out-of-memory"]
+    own = [f for f in log.files if f.kind == "job" and f.lines]
+    if not kills or not own:
+        return
+    pids = {pid for key in kills for found in _KILLED_PID.findall(best[key].line.text) for pid in found if pid}
+    named = re.compile(rf"(?<!\d)(?:{'|'.join(sorted(pids)) or 'none'})(?!\d)")
+    told = any(_KILLED.search(line.text) or named.search(line.text) for f in own for line in f.lines)
+    if _of_another_job(kills, best, own) or (not told and _has_own_error(best, own)):
+        for key in kills:
+            best[key] = replace(best[key], signature=replace(best[key].signature, role="context"))
+
+
+def _of_another_job(kills: Sequence[tuple[str, int]], best: Best, own: Sequence[LogFile]) -> bool:
+    mine = job_id(own)
+    jobs = {found[1] for key in kills if (found := _MEMCG_JOB.search(best[key].line.text))}
+    return bool(mine and jobs) and mine not in jobs
+
+
+def _has_own_error(best: Best, own: Sequence[LogFile]) -> bool:
+    """Does the job say of an error that no process's death brings about in its peers?"""
+    names = {f.name for f in own}
+    return any(
+        key[0] in names and f.signature.role == "root" and f.signature.failure_type not in _FROM_A_DEATH
+        for key, f in best.items()
+    )
