@@ -16,7 +16,7 @@ from triage.domain import Diagnosis, FilterRule, Folded, JobLog, JobPrint, LogFi
 from triage.errors import InputError, TriageError
 from triage.evidence import jobprint
 from triage.evidence.match import Matcher
-from triage.ingest import assemble, boundaries, kinds, sources, streams
+from triage.ingest import assemble, boundaries, kinds, sources, streams, together
 
 KEPT_BYTES = 48 << 20  # of all files together
 MIN_BUDGET = 256 << 10
@@ -58,7 +58,7 @@ def read(paths: Sequence[str], parts: Parts) -> JobLog:
         file_kind, chunks = kinds.detect(item, content.pieces)
         scanned = scanner.scan(item.name, chunks)
         files.append(assemble.assemble(scanned, file_kind, content.problems, item.modified))
-    return JobLog(tuple(files), missing, kind, rules, notes)
+    return JobLog(together.together(files), missing, kind, rules, notes)
 
 
 @dataclass(slots=True)

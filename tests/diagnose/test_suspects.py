@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.helpers import job, log_file
 from triage import kb
 from triage.diagnose.judge import Knowledge, judge
 from triage.domain import Diagnosis, JobLog, LogFile, RawLine
@@ -75,3 +76,60 @@ def test_an_unknown_failure_still_says_which_rank_fell_first(knowledge: Knowledg
     )
     assert (d.failure_type, d.outcome, d.suspects.ranks) == ("unknown", "failed", (5,))
     assert any(e.line == 10 for e in d.evidence)
+
+
+def test_the_one_rank_that_reports_no_lost_peer_is_the_one_that_went(knowledge: Knowledge) -> None:
+    cause = "../aten/src/ATen/native/cuda/IndexKernel.cu:92: operator(): block: [3,0,0], thread: [7,0,0] Assertion `-sizes[i] <= index` failed."
+    peers = [
+        f"[rank{rank}]: RuntimeError: [gloo/transport/tcp/pair.cc:553] Connection closed by peer [10.0.0.1]:7601"
+        for rank in range(8)
+    ]
+    assert said(knowledge, cause, *peers[:4], *peers[5:]).suspects.ranks == (4,)
+    assert said(knowledge, cause, *peers[:2], *peers[6:]).suspects.ranks == ()  # too many say nothing
+    assert said(knowledge, cause, *peers).suspects.ranks == ()
+
+
+def test_the_minority_of_a_mismatch_is_suspected(knowledge: Knowledge) -> None:
+    text = (
+        "[rank{}]: RuntimeError: Detected mismatch between collectives on ranks. Rank {} is running collective: "
+        "CollectiveFingerPrint(SequenceNumber=7, OpType={}), but Rank 0 is running collective: "
+        "CollectiveFingerPrint(SequenceNumber=7, OpType=ALLREDUCE)."
+    )
+    d = said(knowledge, *[text.format(rank, rank, "BARRIER") for rank in (1, 2, 3)])
+    assert (d.failure_type, d.suspects.ranks) == ("collective-mismatch", (0,))
+
+
+OCCUPIED = (
+    "[rank2]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 26.00 MiB. GPU 2 has a total capacity of 79.25 GiB of which "
+    "17.44 MiB is free. Process 48113 has {} GiB memory in use. Including non-PyTorch memory, this process has 7.93 GiB memory in use."
+)
+SUMMARY = ["Root Cause (first observed failure):", "  host      : gpu07", "  rank      : 2 (local_rank: 2)", "  exitcode  : 1 (pid: 66946)"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("held", "more", "nodes"),
+    [("71.28", "", ("gpu07",)), ("0.40", "", ()), ("71.28", "rank 1 started, pid: 48113", ())],
+)
+def test_a_gpu_that_another_jobs_process_fills_is_a_fault_of_its_node(
+    knowledge: Knowledge, held: str, more: str, nodes: tuple[str, ...]
+) -> None:
+    d = said(knowledge, more, OCCUPIED.format(held), *SUMMARY)
+    assert (d.failure_type, d.suspects.nodes) == ("out-of-memory", nodes)
+    assert (d.action == "restart-excluding") == bool(nodes)
+
+
+def test_the_node_of_a_pod_is_the_one_that_its_description_names(knowledge: Knowledge) -> None:
+    pod = "Name: w-1\nNode: {0}/10.8.3.27\nStatus: Failed\nMessage: error creating nvml.Device 5: nvml: GPU is lost"
+    d = judge(job(log_file(pod.format("cvm-27"), "describe.txt", "kubernetes")), knowledge)
+    assert (d.failure_type, d.suspects.nodes) == ("gpu-lost", ("cvm-27",))
+
+
+def test_a_machine_that_the_cloud_took_is_named(knowledge: Knowledge) -> None:
+    d = said(knowledge, "default   151s   Warning   PreemptScheduled   node/aks-spot-000005   Preempt Scheduled")
+    assert (d.failure_type, d.suspects.nodes, d.action) == ("preempted", ("aks-spot-000005",), "restart")
+
+
+def test_a_node_whose_own_daemon_starts_nothing_is_suspected(knowledge: Knowledge) -> None:
+    failed = "[2023-02-21T08:37:28.920] error: [job 40318] prolog failed status=1:0"
+    d = judge(job(log_file(failed, "slurmd-pg-17.log", "slurm", node="pg-17")), knowledge)
+    assert (d.suspects.nodes, d.action) == (("pg-17",), "restart-excluding")

@@ -48,3 +48,26 @@ def test_the_rank_that_enqueued_less_lags() -> None:
         for r, e in ((0, 12), (1, 12), (2, 8), (3, 12))
     )
     assert analyse(lines(text)).lagging == (2,)
+
+
+def test_a_rank_that_waits_in_an_earlier_collective_lags() -> None:
+    text = "\n".join([watchdog(0, seq=5), watchdog(1), watchdog(2), watchdog(3)])
+    assert analyse(lines(text)).lagging == (0,)
+    assert analyse(lines("\n".join([watchdog(0, seq=5), watchdog(1)]))).lagging == ()
+
+
+def fingerprint(mine: int, op: str, other: int, theirs: str, seq: str = "SequenceNumber=7, ") -> str:
+    return (
+        f"[rank{mine}]: RuntimeError: Detected mismatch between collectives on ranks. Rank {mine} is running collective: "
+        f"CollectiveFingerPrint({seq}OpType={op}), but Rank {other} is running collective: CollectiveFingerPrint({seq}OpType={theirs})."
+    )
+
+
+def test_of_a_mismatch_the_minority_stands_apart() -> None:
+    said = [
+        fingerprint(0, "ALLREDUCE", 1, "BARRIER"),
+        fingerprint(2, "BARRIER", 0, "ALLREDUCE"),
+        fingerprint(3, "BARRIER", 0, "GATHER", "SequenceNumber=0"),  # of a rank that has gone
+    ]
+    assert analyse(lines("\n".join(said))).apart == (0,)
+    assert analyse(lines(said[0])).apart == ()

@@ -73,3 +73,11 @@ def test_other_lines_report_no_rank(text):
 def test_a_range_without_end_is_bounded():
     (found,) = reports("srun: error: n1: tasks 0-99999999999: Aborted")
     assert len(found.ranks) <= 100_001
+
+
+def test_hydra_names_rank_and_node_of_each_process_and_those_it_ended_came_later():
+    block = "=   RANK {} PID 309{} RUNNING AT n210\n=   KILLED BY SIGNAL: {} ({})"
+    found = reports("\n".join([block.format(64, 67, 15, "Terminated"), block.format(88, 91, 9, "Killed")]))
+    first = first_fallen(found)
+    assert first is not None
+    assert (first.ranks, first.node, first.pid, first.status) == ((88,), "n210", 30991, "signal 9")

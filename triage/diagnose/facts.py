@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from triage.diagnose import outlived, sieve, standing
-from triage.diagnose.places import nodes_of_ranks
+from triage.diagnose.places import nodes_of_ranks, pods_on
 from triage.domain import JobLog, LogFile, LogLine, Signature
 from triage.evidence.collectives import Collectives, analyse
 from triage.evidence.fallen import Fallen, fallen
 from triage.evidence.match import Finding, Matcher
 from triage.evidence.progress import Step, signs, steps
+from triage.evidence.stacks import Stack, odd_ones
 from triage.evidence.tracebacks import Frame, Traceback, find_tracebacks
 
 _NODE_KINDS = frozenset({"kernel", "fabric"})  # what a node says of itself, whatever job runs on it
@@ -69,6 +70,8 @@ class Facts:
     done: Mapping[str, int]  # the line of each file in which the program itself says that its work is complete
     collectives: Collectives  # what the watchdogs say together
     quoted: frozenset[tuple[str, int]] = frozenset()  # file and number of lines that a model wrote
+    odd_stacks: tuple[tuple[Stack, LogLine], ...] = ()  # processes that stand elsewhere than the others
+    pods_on: Mapping[tuple[str, int], str] = field(default_factory=dict)  # nodes of lines that describe a pod
     fallen: tuple[Fallen, ...] = ()  # the processes that launchers report as gone
     system_files: frozenset[str] = field(default_factory=frozenset)
     node_files: frozenset[str] = field(default_factory=frozenset)
@@ -110,7 +113,12 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
     sieve.drop_succeeded_pods(best, log)
     worked = {file.name: tuple(steps(file)) for file in log.files}
     standing.weigh(best, log, worked)
-    together = analyse(line for f in log.files for line in f.lines if line.hot and "work" in line.text.lower())
+    together = analyse(
+        line
+        for f in log.files
+        for line in f.lines
+        if line.hot and ("work" in line.text.lower() or "FingerPrint" in line.text)
+    )
     for wait in together.odd:
         best[(wait.line.file, wait.line.number)] = Finding(wait.line, MISMATCH, {"rank": str(wait.rank)})
     order = {file.name: i for i, file in enumerate(log.files)}
@@ -127,6 +135,8 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
         done=done,
         collectives=together,
         quoted=quoted,
+        odd_stacks=odd_ones(log.files),
+        pods_on=pods_on(log),
         fallen=gone,
         system_files=frozenset(f.name for f in log.files if f.kind in sieve.SYSTEM_KINDS),
         node_files=frozenset(f.name for f in log.files if f.kind in _NODE_KINDS),

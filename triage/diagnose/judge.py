@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 
 from triage.diagnose import silence, wording
 from triage.diagnose.candidates import Candidate, Explained, candidates, explanations, rank_causes
+from triage.diagnose.cause_class import cause_class, common_to_all
 from triage.diagnose.evidence_list import cite
 from triage.diagnose.facts import OWN_CODE, Facts, gather, own_frame
 from triage.diagnose.remedies import fill, remediation, to_fetch
-from triage.diagnose.suspects import suspects
+from triage.diagnose.suspects import LOCAL_TYPES, suspects
 from triage.domain import Advice, Cascade, Diagnosis, Evidence, Hypothesis, JobLog, Outcome, Run, Status, Suspects
 from triage.evidence.job import job_id
 from triage.evidence.match import Finding, Matcher
@@ -152,7 +153,7 @@ def _with_cause(facts: Facts, verdict: _Verdict, evidence: list[Evidence], knowl
         outcome=verdict.outcome,
         failure_type=root.failure_type,
         category=knowledge.taxonomy.category(root.failure_type),
-        root_cause_class=signature.root_cause_class,
+        root_cause_class=cause_class(facts, root),
         status=verdict.status,
         root_cause=sentence,
         action=action,
@@ -180,12 +181,16 @@ def _consequences(verdict: _Verdict) -> list[str]:
 
 
 def _action(facts: Facts, root: Candidate, found: Suspects, advice: Advice) -> str:
-    if any(f.signature.id == "cuda.memory-of-others" for f in facts.findings) and root.failure_type == "out-of-memory":
-        return "escalate"  # somebody else's process holds the memory of that GPU
+    if common_to_all(facts, root):
+        return "fix-and-resubmit"
+    if root.signature.action and not root.signature.node_fault:
+        return root.signature.action
     if advice.action == "restart-excluding" and not found.nodes:
         return "restart" if root.failure_type in ("node-failure", "network-error") else advice.action
     if root.signature.node_fault and advice.action not in ("restart-excluding", "escalate"):
         return "restart-excluding" if found.nodes else "escalate"
+    if found.nodes and root.failure_type in LOCAL_TYPES and root.signature.component == "slurm":
+        return "restart-excluding"  # what the job asks for is there on the other nodes
     return root.signature.action or advice.action
 
 
@@ -234,10 +239,14 @@ def _without_cause(facts: Facts, verdict: _Verdict, context: Sequence[Finding], 
         outcome=end.outcome,
         failure_type=kind,
         category=knowledge.taxonomy.category(kind),
-        root_cause_class="none" if kind == "healthy" else "unknown",
+        root_cause_class="none"
+        if kind == "healthy"
+        else end.line.signature.root_cause_class
+        if end.line
+        else "unknown",
         status=end.status,
         root_cause=end.sentence,
-        suspects=suspects(facts, None, ()) if end.outcome == "failed" else Suspects(),
+        suspects=suspects(facts, None, ()) if end.outcome in ("failed", "hung") else Suspects(),
         action=advice.action,
         evidence=tuple(evidence),
         chain=tuple(e.id for e in evidence if e.role in ("root", "cascade")),

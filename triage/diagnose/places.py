@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from triage.domain import JobLog
 from triage.evidence.fallen import Fallen
@@ -13,6 +13,8 @@ from triage.heads import split
 _ON = re.compile(
     r"\b[Rr]ank (\d{1,6})(?: ?(?:of|/) ?\d{1,6})? (?:is |runs |running )?on (?:host |node )?([A-Za-z][\w.-]{1,80}\d)\b"
 )
+_DIGITS = re.compile(r"\d+")
+_POD_NODE = re.compile(r"Node:\s{1,20}([\w.-]{1,100})(?:/|\s*$)")
 _SRUN_LABEL = re.compile(r" {0,6}(\d{1,6}): ")
 _BESIDE = re.compile(r"\b[Rr]ank (\d{1,6}) \(([A-Za-z][\w.-]{0,80}\d), local")
 
@@ -42,10 +44,27 @@ def nodes_of_ranks(log: JobLog, findings: Iterable[Finding], gone: Sequence[Fall
 def _host_named_first(text: str, hosts: set[str | None]) -> str | None:
     """`3: n117: starting`: the host that the program names first under its rank's label."""
     first = split(text)[1].split(" ", 1)[0].rstrip(":")
-    if first in hosts:
+    if first in hosts or (
+        _DIGITS.search(first) and _DIGITS.sub("#", first) in {_DIGITS.sub("#", h) for h in hosts if h}
+    ):
         return first
     said = _ON.search(text) or _BESIDE.search(text) if "ank " in text else None
     return said[2] if said else None
+
+
+def pods_on(log: JobLog) -> dict[tuple[str, int], str]:
+    """The node of each line that kubectl prints to describe a pod."""
+    found: dict[tuple[str, int], str] = {}
+    for file in log.files:
+        node = None
+        for line in file.lines if file.kind == "kubernetes" else ():
+            if line.text.startswith("Name:"):
+                node = None
+            elif said := _POD_NODE.match(line.text):
+                node = said[1]
+            if node:
+                found[(file.name, line.number)] = node
+    return found
 
 
 def are_launchers(log: JobLog, gone: Sequence[Fallen]) -> bool:
@@ -63,3 +82,8 @@ def known_ranks(log: JobLog) -> set[int]:
     seen = {line.rank for f in log.files for line in f.lines if line.rank is not None}
     seen |= {r for f in log.files for line in f.lines for r in line.ranks}
     return seen | {f.rank for f in log.files if f.rank is not None}
+
+
+def known_nodes(log: JobLog, of_ranks: Mapping[int, str]) -> set[str]:
+    seen = {line.node for f in log.files for line in f.lines if line.node}
+    return seen | {f.node for f in log.files if f.node} | set(of_ranks.values())

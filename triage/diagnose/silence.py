@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from triage.diagnose.candidates import Candidate
@@ -58,6 +58,13 @@ STILL = Signature(
     root_cause_class="unknown",
     role="context",
     remedy="",
+)
+
+APART = replace(
+    STILL,
+    id="end.stands-apart",
+    title="where one process stands while most wait elsewhere",
+    root_cause_class="software-bug",
 )
 
 
@@ -129,6 +136,13 @@ def _stood_still(facts: Facts) -> Ending | None:
     if facts.ends:
         return None
     stacks = [f for f in facts.log.files if f.kind == "stacks" and f.lines]
+    if facts.odd_stacks:
+        found = [line for _, line in facts.odd_stacks]
+        said = (
+            f"Stacks of {len(stacks)} processes were taken, as is done when a job hangs, and most stand in the same place; not so "
+            f"{len(found)} of them, for which the others wait: `{found[0].text.strip()[:200]}` ({found[0].file}:{found[0].number})."
+        )
+        return Ending("hung", "hypothesis", said, Finding(found[0], APART))
     if stacks:
         first = stacks[0].lines[0]
         said = (

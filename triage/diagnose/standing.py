@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from triage.domain import JobLog, LogFile, LogLine, Signature
 from triage.evidence.job import job_id
@@ -42,6 +43,15 @@ _FROM_A_DEATH = frozenset(
 _KILLED_PID = re.compile(r"\bpid=(\d{2,9})\b|Killed process (\d{2,9})\b")
 _MEMCG_JOB = re.compile(r"(?:oom|task)_memcg=\S{0,120}?/job_?(\d{2,12})\b")
 
+_OTHER_HOLDS = re.compile(r"\bProcess (\d+) has ([\d.]+) ([KMG])iB memory in use")
+_THIS_HOLDS = re.compile(r"this process has ([\d.]+) ([KMG])iB memory in use")
+_OCCUPIED: dict[str, Any] = {
+    "title": "memory of the GPU is held by a process that is not of this job",
+    "node_fault": True,
+    "remedy": "See whose process it is and end it when its job is gone; then test that the GPU is empty before jobs start there.",
+    "check": "nvidia-smi; ps -o pid,user,lstart,cmd -p PID",
+}
+
 OWN_WORDS = Signature(
     id="program.own-words",
     title="the program says why it stops",
@@ -73,6 +83,7 @@ def weigh(best: Best, log: JobLog, steps: Mapping[str, Sequence[Step]]) -> None:
     _last_words(best, log, steps)
     _words_before_abort(best, log)
     _others_killed(best, log)
+    _memory_of_others(best, log)
     for file in log.files:
         line = diverged(steps[file.name])
         if line is not None:
@@ -146,4 +157,30 @@ def _has_own_error(best: Best, own: Sequence[LogFile]) -> bool:
     return any(
         key[0] in names and f.signature.role == "root" and f.signature.failure_type not in _FROM_A_DEATH
         for key, f in best.items()
+    )
+
+
+def _memory_of_others(best: Best, log: JobLog) -> None:
+    """A GPU that mostly another job's process fills is no fault of the program that then finds no room."""
+    for key, finding in best.items():
+        if finding.signature.id != "cuda.out-of-memory":
+            continue
+        own = _THIS_HOLDS.search(finding.line.text)
+        held = [(pid, _bytes(size, unit)) for pid, size, unit in _OTHER_HOLDS.findall(finding.line.text)]
+        foreign = sum(size for pid, size in held if not _is_of_job(pid, key, log))
+        if own and foreign > _bytes(own[1], own[2]):
+            best[key] = replace(finding, signature=replace(finding.signature, **_OCCUPIED))
+
+
+def _bytes(size: str, unit: str) -> float:
+    return float(size) * {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}[unit]
+
+
+def _is_of_job(pid: str, key: tuple[str, int], log: JobLog) -> bool:
+    """Do the job's launchers or ranks name this process?"""
+    named = re.compile(rf"(?:pid[:= ]{{1,3}}|process |PID )\(?{pid}\b|:{pid}:{pid} ")
+    return any(
+        (f.name, line.number) != key and "memory in use" not in line.text and named.search(line.text)
+        for f in log.files
+        for line in f.lines
     )

@@ -6,9 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from triage.diagnose import quiet
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.facts import Facts, node_of, rank_of
-from triage.diagnose.places import are_launchers, known_ranks
+from triage.diagnose.places import are_launchers, known_nodes, known_ranks
 from triage.domain import LogFile, Suspects
 from triage.evidence.fallen import Fallen, first_fallen
 from triage.evidence.match import Finding
@@ -21,30 +22,67 @@ NODE_TYPES = frozenset({"nvlink-error", "node-failure", "ecc-error", "gpu-lost",
 SPREAD_TYPES = frozenset({"file-not-found", "permission-error", "import-error", "os-error", "cuda-error"})
 LOCAL_TYPES = SPREAD_TYPES | {"storage-error", "launch-failure", "hang", "disk-full"}
 _REPORTER = re.compile(r"\*\*\* (?:JOB|STEP) \S+ ON ")
-WAITING = frozenset({"nccl-timeout"})
 
 
-def suspects(facts: Facts, root: Candidate | None, cascade: Sequence[Candidate]) -> Suspects:
+def suspects(facts: Facts, root: Candidate | None, others: Sequence[Candidate]) -> Suspects:
+    """others: consequences and rivals of the cause."""
+    stands_apart = tuple(sorted(s.rank for s, _ in facts.odd_stacks if s.rank is not None))
     if root is None:
-        return Suspects(ranks=_fallen(facts))
+        return Suspects(ranks=_fallen(facts) or stands_apart)
     files = {f.name: f for f in facts.log.files}
-    if root.failure_type in WAITING or root.failure_type == "hang":
-        stuck = _ranks(facts, root, files) if root.failure_type == "hang" else ()
-        return Suspects(ranks=stuck or facts.collectives.lagging or _absent_ranks(facts, (root, *cascade)))
-    at_fault = root.signature.node_fault or root.failure_type in NODE_TYPES
-    nodes = _nodes(facts, root, files)
-    if not at_fault and not (len(nodes) == 1 and (_one_of_many(facts, root, nodes[0]))):
+    if root.failure_type in quiet.WAITING or root.failure_type == "hang":
+        stuck = _elsewhere(facts, root) or _ranks(facts, root, files) if root.failure_type == "hang" else ()
+        return Suspects(
+            ranks=stuck or stands_apart or facts.collectives.lagging or quiet.waited_for(facts, (root, *others))
+        )
+    same = [c for c in others if c.failure_type == root.failure_type and c.signature.role == "root"]
+    at_fault = any(c.signature.node_fault for c in (root, *same)) or root.failure_type in NODE_TYPES
+    # Another line of the same failure may name the node that the cause's own does not.
+    told = next((c for c in (root, _together(root, same)) if _nodes(facts, c, files)), root)
+    nodes = _nodes(facts, told, files)
+    if not at_fault and not _cloud_took(root) and not (len(nodes) == 1 and _one_of_many(facts, told, nodes[0])):
         nodes = ()
-    if len(nodes) > 1 and set(nodes) >= known_nodes(facts):
+    if len(nodes) > 1 and set(nodes) >= known_nodes(facts.log, facts.nodes_of_ranks):
         nodes = ()  # the same on every node is no node's own fault
     gpus = _common(_gpu(f.groups.get("gpu") or f.line.gpu) for f in root.findings)
-    ranks = _ranks(facts, root, files) or _first_to_fall(facts, cascade, nodes) or _fallen(facts, root)
+    ranks = facts.collectives.apart if root.failure_type == "collective-mismatch" else ()
+    ranks = ranks or _ranks(facts, root, files) or _first_to_fall(facts, others, nodes) or _fallen(facts, root)
+    if not ranks and not _named_ranks(root, files):
+        ranks = _elsewhere(facts, root) or stands_apart or _there(facts, quiet.silent(facts, others), nodes)
     return Suspects(nodes=nodes, ranks=ranks, gpus=gpus if at_fault else ())
+
+
+def _together(root: Candidate, same: Sequence[Candidate]) -> Candidate:
+    return Candidate(root.signature, (*root.findings, *(f for c in same for f in c.findings)))
+
+
+def _cloud_took(root: Candidate) -> bool:
+    """Does an event of the cluster name the machine that it took away?"""
+    return root.signature.component == "kubernetes" and root.failure_type == "preempted"
+
+
+def _elsewhere(facts: Facts, root: Candidate) -> tuple[int, ...]:
+    """Ranks that a line of context, such as a list of processes, names with the same failure."""
+    named = {
+        rank
+        for f in facts.findings
+        if f.signature.role == "context" and f.signature.failure_type == root.failure_type
+        if (rank := f.groups.get("rank", "")).isdigit()
+    }
+    return tuple(sorted(int(rank) for rank in named))
+
+
+def _there(facts: Facts, ranks: tuple[int, ...], nodes: tuple[str, ...]) -> tuple[int, ...]:
+    """Of the ranks those that may have run on the suspect nodes."""
+    return tuple(r for r in ranks if not nodes or facts.nodes_of_ranks.get(r, nodes[0]) in nodes)
 
 
 def _one_of_many(facts: Facts, root: Candidate, node: str) -> bool:
     """Does only this node of several show a fault of a kind that a node's mounts, limits or links can cause?"""
-    others = known_nodes(facts) - {node}
+    slurmd = {f.name for f in facts.log.files if f.kind == "slurm" and f.node == node}
+    if root.failure_type == "launch-failure" and any(f.line.file in slurmd for f in root.findings):
+        return True  # the node's own daemon says that it could not start what others started
+    others = known_nodes(facts.log, facts.nodes_of_ranks) - {node}
     if not others or root.failure_type not in LOCAL_TYPES:
         return False
     if root.failure_type in SPREAD_TYPES and len(others) < 2:
@@ -73,7 +111,8 @@ def _fallen(facts: Facts, root: Candidate | None = None) -> tuple[int, ...]:
     if found is None or (found.tasks and are_launchers(facts.log, facts.fallen)):
         return ()
     everyone = known_ranks(facts.log) | {n for r in facts.fallen for n in r.ranks}
-    there = max(everyone, default=0) + 1  # ranks count from 0
+    told_to_end = {f.groups.get("pid") for f in facts.findings if f.signature.id == "te.closing-signal"}
+    there = max(max(everyone, default=0), len(told_to_end)) + 1  # ranks count from 0
     return found.ranks if len(found.ranks) * 2 <= there else ()
 
 
@@ -85,11 +124,6 @@ def _same_process(report: Fallen, others: Sequence[Fallen]) -> bool:
     return any(report.pid == other.pid for other in others)
 
 
-def known_nodes(facts: Facts) -> set[str]:
-    seen = {line.node for f in facts.log.files for line in f.lines if line.node}
-    return seen | {f.node for f in facts.log.files if f.node} | set(facts.nodes_of_ranks.values())
-
-
 def _nodes(facts: Facts, root: Candidate, files: dict[str, LogFile]) -> tuple[str, ...]:
     """Nodes that a line names as faulty; else those that the lines come from, or that the ranks ran on."""
     named = _common(f.groups.get("node") for f in root.findings)
@@ -98,7 +132,9 @@ def _nodes(facts: Facts, root: Candidate, files: dict[str, LogFile]) -> tuple[st
     # A daemon that reports an event elsewhere is only the messenger.
     own = [f for f in root.findings if not _REPORTER.search(f.line.text)]
     return _common(
-        node_of(f, files.get(f.line.file)) or facts.nodes_of_ranks.get(_known(rank_of(f, files.get(f.line.file))))
+        node_of(f, files.get(f.line.file))
+        or facts.pods_on.get((f.line.file, f.line.number))
+        or facts.nodes_of_ranks.get(_known(rank_of(f, files.get(f.line.file))))
         for f in own
     )
 
@@ -113,7 +149,7 @@ def _gpu(name: str | None) -> str | None:
 
 
 def _ranks(facts: Facts, root: Candidate, files: dict[str, LogFile]) -> tuple[int, ...]:
-    found = {r for f in root.findings if (r := rank_of(f, files.get(f.line.file))) is not None}
+    found = _named_ranks(root, files)
     everyone = known_ranks(facts.log)
     # The same error on half of the ranks or more is the code's or the data's, no rank's own.
     if len(found) > 1 and everyone and len(found) * 2 > len(everyone):
@@ -121,11 +157,8 @@ def _ranks(facts: Facts, root: Candidate, files: dict[str, LogFile]) -> tuple[in
     return tuple(sorted(found))
 
 
-def _absent_ranks(facts: Facts, waiting: Sequence[Candidate]) -> tuple[int, ...]:
-    """Ranks that are known but did not report the time-out: the others waited for them."""
-    reported = {r for c in waiting if c.failure_type in WAITING for f in c.findings if (r := rank_of(f)) is not None}
-    absent = known_ranks(facts.log) - reported
-    return tuple(sorted(absent)) if reported and len(absent) <= len(reported) else ()
+def _named_ranks(root: Candidate, files: dict[str, LogFile]) -> set[int]:
+    return {r for f in root.findings if (r := rank_of(f, files.get(f.line.file))) is not None}
 
 
 def _common(names: object) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -25,6 +25,9 @@ _STATUS = re.compile(
     r"last enqueued (?:NCCL )?work: (?P<enqueued>-?\d+), last completed (?:NCCL )?work: (?P<completed>-?\d+)"
 )
 _RANK = re.compile(r"\[?[Rr]ank\s?(\d{1,6})\]")
+_PRINT = re.compile(
+    r"Rank (\d{1,6}) is running collective: CollectiveFingerPrint\((?:SequenceNumber=(\d+),? ?)?OpType=(\w+)(?:, TensorShape=(\[[\d, ]*\]))?"
+)
 # Their sizes may differ between ranks by design, or their numbers count something else.
 _UNEVEN = frozenset({"SEND", "RECV", "COALESCED", "ALLTOALL", "ALLTOALL_BASE", "GATHER", "SCATTER", "UNKNOWN"})
 MINORITY = 0.5  # at most this share of the ranks may be the odd ones
@@ -54,14 +57,19 @@ class Collectives:
     waits: tuple[Wait, ...]
     began: datetime | None  # the earliest wait
     odd: tuple[Wait, ...]  # waits in another collective than most ranks' at the same place
-    lagging: tuple[int, ...]  # ranks that enqueued less than the others
+    lagging: tuple[int, ...]  # ranks that enqueued less than the others, or wait in an earlier collective
+    apart: tuple[int, ...] = ()  # ranks whose fingerprints show another collective than most ranks'
 
 
 def analyse(lines: Iterable[LogLine]) -> Collectives:
     """Of lines that hold a watchdog's text; others are passed over."""
     waits: dict[tuple[int | None, str], Wait] = {}
     status: dict[int, int] = {}
+    prints: dict[str, dict[int, tuple[str, str]]] = defaultdict(dict)
     for line in lines:
+        if "FingerPrint" in line.text:
+            for rank, seq, op, shape in _PRINT.findall(line.text):
+                prints[seq][int(rank)] = (op, shape)
         wait = _wait(line)
         if wait is not None:
             waits.setdefault((wait.rank, wait.group), wait)
@@ -71,7 +79,8 @@ def analyse(lines: Iterable[LogLine]) -> Collectives:
             status.setdefault(rank, int(state["enqueued"]))
     found = tuple(waits.values())
     starts = [w.began for w in found if w.began]
-    return Collectives(found, min(starts, default=None), _odd(found), _lagging(status))
+    behind = _lagging(status) or _behind(found)
+    return Collectives(found, min(starts, default=None), _odd(found), behind, _apart(prints))
 
 
 def _wait(line: LogLine) -> Wait | None:
@@ -120,3 +129,26 @@ def _lagging(status: dict[int, int]) -> tuple[int, ...]:
     most = max(status.values())
     behind = tuple(sorted(rank for rank, enqueued in status.items() if enqueued < most))
     return behind if len(behind) <= len(status) * MINORITY else ()
+
+
+def _behind(waits: Sequence[Wait]) -> tuple[int, ...]:
+    """Ranks that wait in an earlier collective of the same group than most."""
+    groups: dict[str, dict[int, int]] = defaultdict(dict)
+    for wait in waits:
+        if wait.rank is not None and wait.op not in _UNEVEN:
+            groups[wait.group][wait.rank] = wait.seq
+    for seqs in groups.values():
+        behind = _lagging(seqs)
+        if behind and len(behind) < len(seqs) * MINORITY:
+            return behind
+    return ()
+
+
+def _apart(prints: Mapping[str, Mapping[int, tuple[str, str]]]) -> tuple[int, ...]:
+    """The minority in a mismatch, by its sequence number; of two halves neither is the odd one."""
+    same = max(prints.values(), key=len, default={})  # of ranks that have already gone, a report makes up a number
+    kinds = Counter(same.values())
+    if len(kinds) < 2:
+        return ()
+    usual, many = kinds.most_common(1)[0]
+    return tuple(sorted(r for r, kind in same.items() if kind != usual)) if many * 2 > len(same) else ()

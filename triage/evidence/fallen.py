@@ -1,4 +1,4 @@
-"""Which process fell first, by what launchers report: torchrun's summary, srun and mpirun. Pure.
+"""Which process fell first, by what launchers report: torchrun's summary, srun, mpirun and Hydra. Pure.
 
 Launchers end the others when one process is gone, so those that were ended by a signal of the launcher came later.
 """
@@ -17,6 +17,8 @@ _FIELD = re.compile(r"\s{1,8}(host|rank|exitcode)\s{1,8}: (\S+)(?: \(local_rank:
 _ELASTIC = re.compile(r"failed \(exitcode: (-?\d+)\) local_rank: (\d+) \(pid: (\d+)\) of binary")
 _SRUN = re.compile(r"srun: error: ([\w.-]{1,80}): tasks? ([\d,-]{1,200}): (.{1,80})")
 _MPIRUN = re.compile(r"process rank (\d+) with PID (\d+) on node ([\w.-]{1,80}) exited on signal (\d+)")
+_HYDRA = re.compile(r"^=\s{1,8}RANK (\d{1,6}) PID (\d{1,9}) RUNNING AT ([\w.-]{1,80})")
+_HYDRA_END = re.compile(r"^=\s{1,8}(?:KILLED BY SIGNAL: (\d+)|EXIT CODE: (\d+))")
 _ENDED_BY_LAUNCHER = re.compile(r"Terminated|Killed")
 _MAX_TASKS = 100_000
 
@@ -51,6 +53,10 @@ def _reports(lines: Iterable[LogLine]) -> Iterator[Fallen]:
             yield Fallen(line, (int(found[1]),), found[3], int(found[2]) or None, f"signal {found[4]}", first=True)
         elif "failed (exitcode" in text and (found := _ELASTIC.search(text)):
             yield Fallen(line, (), line.node, int(found[3]), found[1])
+        elif text.startswith("=  ") and (found := _HYDRA.match(text) or _HYDRA_END.match(text)):
+            report = block.hydra(line, found)
+            if report is not None:
+                yield report
         elif _ROOT in text:
             block = _Block(root=True)
         elif " : " in text and (found := _FIELD.match(split(text)[1])):
@@ -60,12 +66,13 @@ def _reports(lines: Iterable[LogLine]) -> Iterator[Fallen]:
 
 
 class _Block:
-    """The fields of one failure in torchrun's summary, as they come."""
+    """The fields of one failure in a summary of torchrun or Hydra, as they come."""
 
     def __init__(self, root: bool = False) -> None:
         self._root = root
         self._host: str | None = None
         self._rank: int | None = None
+        self._pid: int | None = None
 
     def take(self, line: LogLine, found: re.Match[str]) -> Fallen | None:
         name, value = found[1], found[2]
@@ -78,6 +85,16 @@ class _Block:
             rank, self._rank = self._rank, None
             return Fallen(line, (rank,), self._host, pid, value, self._root, value == "-15")
         return None
+
+    def hydra(self, line: LogLine, found: re.Match[str]) -> Fallen | None:
+        if found.re is _HYDRA:
+            self._rank, self._pid, self._host = int(found[1]), int(found[2]), found[3]
+            return None
+        rank, self._rank = self._rank, None
+        if rank is None:
+            return None
+        status = f"signal {found[1]}" if found[1] else found[2]
+        return Fallen(line, (rank,), self._host, self._pid, status, ended=found[1] == "15")
 
 
 def first_fallen(reports: Sequence[Fallen]) -> Fallen | None:

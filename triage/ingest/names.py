@@ -29,7 +29,7 @@ _NODE = re.compile(
 )
 # dmesg-frontier-b12, gb-14.kmsg: what is beside the word is the host.
 _NODE_LOG = re.compile(
-    r"^(?:dmesg|kmsg|kern(?:el)?|journal|syslog|messages)[-_.]([a-z][\w-]{1,40})$|^([a-z][\w-]{1,40})[-_.](?:dmesg|kmsg|kern(?:el)?|journal|syslog)$",
+    r"^(?:dmesg|kmsg|kern(?:el)?|journal|syslog|messages|slurmd)[-_.]([a-z][\w-]{1,40})$|^([a-z][\w-]{1,40})[-_.](?:dmesg|kmsg|kern(?:el)?|journal|syslog)$",
     re.IGNORECASE,
 )
 _MANY_DIGITS = re.compile(r"(?:^|[._-])([a-z]{1,12}(?:0\d{2,6}|\d{4}))(?=$|[._-])", re.IGNORECASE)
