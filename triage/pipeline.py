@@ -24,6 +24,7 @@ MANY_FILES = 64
 
 Tell = Callable[[str], None]
 Recall = Callable[[Diagnosis], tuple[tuple[Similar, ...], tuple[str, ...]]]  # similar incidents, what was not asked
+Explain = Callable[[JobLog, Folded, Diagnosis], Diagnosis]  # what a model makes of it; never fails
 Record = Callable[[Diagnosis, dict[str, Any]], int]
 
 
@@ -37,6 +38,7 @@ class Parts:
     knowledge: Knowledge
     filters: tuple[FilterRule, ...]
     recall: Recall | None = None
+    explain: Explain | None = None
     record: Record | None = None
     tell: Tell = field(default=lambda _text: None)
     token_budget: int = 12000
@@ -160,6 +162,9 @@ def diagnose(paths: Sequence[str], parts: Parts) -> tuple[Diagnosis, dict[str, A
     clock.lap("compress")
     result = _recall(result, parts)
     clock.lap("recall")
+    if parts.explain is not None:
+        result = parts.explain(log, folded, result)
+        clock.lap("model")
     result = replace(result, timing=clock.laps)
     result, document = _record(result, parts)
     problem = _settle(log, {hider.rule: hider.reason(result.incident) for hider in hiders}, parts)

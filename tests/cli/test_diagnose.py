@@ -116,13 +116,6 @@ def test_secrets_reach_neither_the_output_nor_the_database(triage: Run, tmp_path
     assert stored == []
 
 
-def test_a_model_that_is_set_but_not_asked_is_said(triage: Run) -> None:
-    done = triage("diagnose", "-", "--format", "json", "--no-record", "--llm", "openai:gpt-x", stdin="KeyError: 'a'\n")
-    d = answer(done)
-    assert (done.returncode, d["produced_by"]) == (0, "rules")
-    assert any("openai:gpt-x was not asked" in note for note in d["missing"])
-
-
 def test_a_database_that_cannot_be_written_does_not_hide_the_diagnosis(triage: Run) -> None:
     done = triage(
         "diagnose", "-", "--format", "json", stdin="KeyError: 'a'\n", TRIAGE_DATABASE_URL="sqlite:////proc/nope/x.db"

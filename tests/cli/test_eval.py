@@ -111,24 +111,18 @@ def test_a_name_that_gives_the_answer_away_is_warned_of(triage: Run, tmp_path: P
     assert "the id 'oom-7' says 'oom'; a name can give the answer away" in done.stderr
 
 
-def test_a_model_that_is_not_asked_is_not_recorded_as_asked(triage: Run, cases: Path, tmp_path: Path) -> None:
-    done = triage("eval", "run", "cases", "--no-similar", "--no-baselines", "--llm", "openai:gpt-x", "--out", "run")
-    assert "the model openai:gpt-x was not asked" in done.stderr
-    assert record.read_run(tmp_path / "run")["model"] == "off"
-
-
 def test_a_model_is_asked_by_the_baselines_and_named_in_the_record(triage: Run, cases: Path, tmp_path: Path) -> None:
     with OpenAIServer(lambda _asked: '{"outcome": "failed", "failure_type": "key-error"}') as server:
         done = triage(
             "eval", "run", "cases", "--no-similar", "--llm", "openai:scripted", "--out", "run", **server.env()
         )
     assert done.returncode == 0
-    assert (
-        "the model openai:scripted answers as two of the baselines; this version diagnoses by rules only" in done.stderr
-    )
+    assert "the model openai:scripted is asked in each diagnosis, and answers as two of the baselines" in done.stderr
     assert "tail-200-" in done.stdout
     assert record.read_run(tmp_path / "run")["model"] == "openai:scripted"
-    assert len(server.requests) == 2 * len(record.read_records(tmp_path / "run"))
+    records = record.read_records(tmp_path / "run")
+    assert len(server.requests) == 4 * len(records)  # the diagnosis, its repair, and two baselines
+    assert all("did not hold" in r["result"]["missing"][-1] for r in records)
 
 
 def test_a_model_that_cannot_be_meant_is_told_before_anything_runs(triage: Run, cases: Path, tmp_path: Path) -> None:

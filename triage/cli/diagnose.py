@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from triage.cli import output
 from triage.errors import UsageError
+
+if TYPE_CHECKING:
+    from triage.config import Settings
+    from triage.domain import Diagnosis, Folded, JobLog
+    from triage.llm.values import ChatModel
+    from triage.pipeline import Parts
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -20,6 +28,9 @@ def diagnose(
     format: str | None = typer.Option(None, "--format", help="text, json or markdown.", show_default="text"),  # noqa: A002
     no_record: bool = typer.Option(False, "--no-record", help="Do not write to the incident database."),
     llm: str | None = typer.Option(None, "--llm", metavar="MODEL|off", help="The model to ask; off: rules only."),
+    trace: Path | None = typer.Option(None, "--trace", metavar="FILE", help="Append each exchange with the model."),
+    replay: Path | None = typer.Option(None, "--replay", metavar="FILE", help="Answer from a trace, with no model."),
+    print_prompt: bool = typer.Option(False, "--print-prompt", help="Print what a model would be asked, and stop."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress and notes."),
     verbose: bool = typer.Option(False, "--verbose", "-v", help="Seconds per stage on stderr."),
 ) -> int:
@@ -36,11 +47,44 @@ def diagnose(
     settings = wiring.settings(llm)
     rules = wiring.learned_rules(settings, writes=not no_record)
     parts = wiring.parts(settings, output.teller(quiet), record=not no_record, rules=rules)
-    unasked = wiring.no_model(settings)
-    parts = replace(parts, notes=(unasked,) if unasked else ())
+    if print_prompt:
+        output.write(_prompt(paths, replace(parts, record=None)))
+        return 0
+    if trace or replay:
+        parts = replace(parts, explain=wiring.explain(_traced(settings, trace, replay), parts.tell))
     result, document = pipeline.diagnose(paths, parts)
     output.clear_progress(quiet)
     output.print_result(document, chosen)
     if verbose:
         output.note(", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in result.timing.items()))
     return 1 if result.status == "unknown" else 0
+
+
+def _prompt(paths: list[str], parts: Parts) -> str:
+    """For those who ask a model of their own by hand; secrets are replaced."""
+    from triage import kb, pipeline, prompts
+    from triage.agents import failure_agent
+
+    asked: list[str] = []
+
+    def keep(log: JobLog, folded: Folded, rules: Diagnosis) -> Diagnosis:
+        case = failure_agent.Case(log, folded, rules)
+        asked.append(prompts.load("diagnose").fill(**failure_agent.inputs(case, kb.taxonomy())))
+        return rules
+
+    pipeline.diagnose(paths, replace(parts, explain=keep))
+    return asked[0]
+
+
+def _traced(settings: Settings, trace: Path | None, replay: Path | None) -> ChatModel:
+    from triage.cli import wiring
+    from triage.llm.trace import Recorder, Replayer
+
+    if trace and replay:
+        raise UsageError("--trace and --replay exclude each other", "a replay asks no model")
+    if replay:
+        return Replayer(replay)
+    model = wiring.model(settings)
+    if model is None or trace is None:
+        raise UsageError("--trace needs a model", "set TRIAGE_LLM or give --llm provider:model")
+    return Recorder(model, trace, settings.llm_api_key)

@@ -9,7 +9,7 @@ import secrets
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -73,12 +73,10 @@ def run(choice: Choice, chosen: str, quiet: bool) -> int:
 
 def _plan(choice: Choice, quiet: bool) -> runner.Plan:
     settings = wiring.settings(choice.llm)
-    if settings.llm != "off" and choice.baselines:
+    if settings.llm != "off":
         wiring.model(settings)  # a name that cannot be meant is an error before anything runs
-        output.note(f"the model {settings.llm} answers as two of the baselines; {wiring.BY_RULES}", quiet)
-    elif unasked := wiring.no_model(settings):
-        output.note(unasked, quiet)
-        settings = replace(settings, llm="off")
+        also = ", and answers as two of the baselines" if choice.baselines else ""
+        output.note(f"the model {settings.llm} is asked in each diagnosis{also}", quiet)
     return runner.Plan(
         settings,
         functools.partial(wiring.evaluation_parts, similar=choice.similar),

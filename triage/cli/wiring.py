@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from triage import config, kb
 from triage.config import Settings
 from triage.diagnose.judge import Knowledge
-from triage.domain import Diagnosis, KnownIncident, Similar
+from triage.domain import Diagnosis, Folded, JobLog, KnownIncident, Similar
 from triage.errors import IndexUnavailableError
 from triage.evidence.match import Matcher
 from triage.learned import ROUTINE_SIGNATURES, Rules
-from triage.pipeline import Parts, Recall, Record, Tell
+from triage.pipeline import Explain, Parts, Recall, Record, Tell
 
 if TYPE_CHECKING:
     from triage.compress.verify import Verifier
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from triage.store.rules import RuleStore
 
 MAX_SIMILAR = 3
-BY_RULES = "this version diagnoses by rules only"
 
 
 def settings(llm: str | None = None) -> Settings:
@@ -53,11 +52,25 @@ def parts(chosen: Settings, tell: Tell, record: bool = True, similar: bool = Tru
         knowledge=knowledge(),
         filters=kb.filter_rules(),
         recall=_recall(chosen) if similar else None,
+        explain=explain(model(chosen), tell),
         record=_record(chosen) if record else None,
         tell=tell,
         token_budget=chosen.token_budget,
         rules=rules,
     )
+
+
+def explain(asked: ChatModel | None, tell: Tell) -> Explain | None:
+    """The failure agent with this model; None without one."""
+    if asked is None:
+        return None
+
+    def explained(log: JobLog, folded: Folded, rules: Diagnosis) -> Diagnosis:
+        from triage.agents import failure_agent
+
+        return failure_agent.explain(failure_agent.Case(log, folded, rules), asked, kb.taxonomy(), tell=tell)
+
+    return explained
 
 
 def learned_rules(chosen: Settings, writes: bool) -> Rules:
@@ -185,8 +198,3 @@ def asked(chosen: Settings) -> str:
     except ModelCutError as error:  # it likes to talk, but it is there
         reply = error.reply
     return f"ok ({found.name}, {reply.seconds:.1f} s)"
-
-
-def no_model(chosen: Settings) -> str:
-    """A note for `missing` when a model is set that this version does not ask."""
-    return "" if chosen.llm == "off" else f"the model {chosen.llm} was not asked: {BY_RULES}"

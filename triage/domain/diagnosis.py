@@ -8,6 +8,7 @@ from datetime import datetime
 
 from triage.domain.labels import Outcome, Risk, Role, Stage, Status
 from triage.domain.lines import LogLine, Run
+from triage.domain.rules import PromptUsed
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,8 @@ class Diagnosis:
     runs: tuple[Run, ...] = ()
     progress: Progress = Progress()
     compression: Compression = Compression()
-    produced_by: str = "rules"
+    produced_by: str = "rules"  # or llm:MODEL
+    prompts: tuple[PromptUsed, ...] = ()
     missing: tuple[str, ...] = ()
     timing: Mapping[str, float] = field(default_factory=dict)  # seconds per stage
     usage: Mapping[str, int] = field(default_factory=dict)  # llm calls, tokens_in, tokens_out

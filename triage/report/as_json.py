@@ -60,7 +60,7 @@ def _document(d: Diagnosis) -> dict[str, Any]:
         ),
         "compression": compression_json(d.compression),
         "produced_by": d.produced_by,
-        "prompts": [],
+        "prompts": [asdict(prompt) for prompt in d.prompts],
         "missing": list(d.missing),
         "job": d.job,
         "fingerprint": d.fingerprint,

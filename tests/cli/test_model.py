@@ -1,0 +1,88 @@
+"""`triage diagnose` with a model: on a real HTTP server, from a trace, offline, by hand."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.openai_server import OpenAIServer, as_json, status
+
+LOG = "\n".join(
+    [
+        "starting on gpu-17",
+        *[f"step {n} loss 2.{n}" for n in range(1, 40)],
+        "ring 7 lost its token, peer 3 did not hand it on",
+        "srun: error: gpu-17: task 3: Exited with exit code 1",
+        "",
+    ]
+)
+SAID = {
+    "outcome": "failed", "failure_type": "collective-mismatch", "root_cause_class": "software-bug",
+    "root_cause": "Peer 3 of ring 7 did not hand on its token.",
+    "cited": [{"file": "job.out", "line": 41, "quote": "ring 7 lost its token", "role": "root"}],
+    "nodes": [], "ranks": [3], "action": "fix-and-resubmit", "steps": [],
+}  # fmt: skip
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    path = tmp_path / "job.out"
+    path.write_text(LOG)
+    return path
+
+
+def answer(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_a_model_explains_what_the_rules_do_not_know_and_a_replay_says_the_same(
+    triage: Run, job: Path, tmp_path: Path
+) -> None:
+    words = ("diagnose", "job.out", "--format", "json", "--no-record")
+    with OpenAIServer([as_json(SAID)]) as server:
+        first = answer(triage(*words, "--trace", "t.jsonl", **server.env()))
+    assert (first["failure_type"], first["produced_by"]) == ("collective-mismatch", "llm:openai:scripted")
+    assert [prompt["name"] for prompt in first["prompts"]] == ["diagnose"]
+    assert first["usage"]["llm_calls"] == 1
+    assert "test-key-0123456789" not in (tmp_path / "t.jsonl").read_text()
+    again = answer(triage(*words, "--replay", "t.jsonl"))
+    changes = {"timing": 0, "usage": 0}
+    assert {**again, **changes, "produced_by": ""} == {**first, **changes, "produced_by": ""}
+
+
+def test_a_model_that_is_down_is_a_line_in_missing(triage: Run, job: Path) -> None:
+    with OpenAIServer([status(401)]) as server:
+        done = triage("diagnose", "job.out", "--format", "json", "--no-record", **server.env())
+    assert answer(done)["produced_by"] == "rules"
+    assert "gave no answer" in answer(done)["missing"][-1]
+    offline = triage("diagnose", "job.out", "--format", "json", "--no-record", **server.env(), TRIAGE_OFFLINE="1")
+    assert "TRIAGE_OFFLINE=1 bars every connection" in answer(offline)["missing"][-1]
+
+
+def test_the_prompt_can_be_printed_for_a_model_of_ones_own(triage: Run, job: Path) -> None:
+    done = triage("diagnose", "job.out", "--print-prompt")
+    assert done.returncode == 0
+    assert "job.out:41 ring 7 lost its token" in done.stdout
+    assert "collective-mismatch:" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--trace", "t"), "--trace needs a model"),
+        (("--trace", "t", "--replay", "t"), "exclude each other"),
+        (("--replay", "nothing.jsonl"), "nothing.jsonl"),
+        (("--llm", "gpt-x"), "the model 'gpt-x' is not known"),
+    ],
+)
+def test_what_cannot_be_is_one_line(triage: Run, job: Path, words: tuple[str, ...], says: str) -> None:
+    done = triage("diagnose", "job.out", "--no-record", *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1
