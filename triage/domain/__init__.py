@@ -5,15 +5,21 @@ Times are timezone-aware; a stamp that names no zone is taken as UTC, and kernel
 """
 
 from triage.domain.diagnosis import (
+    ClockNote,
     Compression,
     Diagnosis,
     Evidence,
     Folded,
+    History,
     Hypothesis,
+    Moment,
+    PastFailure,
     Progress,
+    Recurrence,
     Remedy,
     Similar,
     Suspects,
+    Timeline,
 )
 from triage.domain.knowledge import Advice, Cascade, FilterRule, KnownIncident, Signature, Source
 from triage.domain.labels import FileKind, Outcome, Risk, Role, Stage, Status
@@ -24,12 +30,14 @@ from triage.domain.stream import LeftOut, StreamEvent, StreamLine, Turn, Turned
 __all__ = [
     "Advice",
     "Cascade",
+    "ClockNote",
     "Compression",
     "Diagnosis",
     "Evidence",
     "FileKind",
     "FilterRule",
     "Folded",
+    "History",
     "Hypothesis",
     "JobLog",
     "JobPrint",
@@ -38,10 +46,13 @@ __all__ = [
     "LeftOut",
     "LogFile",
     "LogLine",
+    "Moment",
     "Outcome",
+    "PastFailure",
     "Progress",
     "PromptUsed",
     "RawLine",
+    "Recurrence",
     "Remedy",
     "Risk",
     "Role",
@@ -61,6 +72,7 @@ __all__ = [
     "StreamLine",
     "Suspects",
     "Template",
+    "Timeline",
     "Turn",
     "Turned",
 ]

@@ -78,6 +78,75 @@ class Progress:
     last_checkpoint: str | None = None
     lost_time: str | None = None
     last_step_line: tuple[str, int] | None = None
+    last_checkpoint_line: tuple[str, int] | None = None
+    last_checkpoint_step: int | None = None
+    world_size: int | None = None
+    silence: str | None = None  # of a hang: how long no step came, in words
+    lost_gpu_hours: float | None = None  # world size x time since the last checkpoint, or x silence of a hang
+    restart_cost: str | None = None  # from the start of the run to its first step, in words
+
+
+@dataclass(frozen=True, slots=True)
+class ClockNote:
+    """A file whose clock differs from the main one. ahead: seconds, of which zone are the time zone's."""
+
+    file: str
+    said: str
+    ahead: float
+    zone: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One event of the timeline, on the clock of the job's main log. source: scheduler|kernel|fabric|job|..."""
+
+    time: datetime
+    what: str
+    source: str
+    file: str = ""
+    line: int = 0
+    node: str | None = None
+    evidence: str = ""  # id
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    moments: tuple[Moment, ...] = ()  # in order of time
+    clocks: tuple[ClockNote, ...] = ()
+    joins: tuple[
+        str, ...
+    ] = ()  # what a node's own log and its failure in the job's have to do with each other, in words
+
+
+@dataclass(frozen=True, slots=True)
+class PastFailure:
+    """An earlier incident with the same fingerprint, as far as it is compared."""
+
+    incident: int
+    at: datetime
+    nodes: tuple[str, ...] = ()
+    last_step: int | None = None
+    world_size: int | None = None
+    first_line: str = ""  # text of the first cited line
+    bytes_in: int = 0
+    verdict: str = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What the database knows. same: earlier incidents that failed the same way, newest first; of_nodes: incidents of each suspect node."""
+
+    same: tuple[PastFailure, ...] = ()
+    of_nodes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Recurrence:
+    """kind: same-step (deterministic), moving (another step or node), again (nothing to compare by); "" the first time."""
+
+    kind: str = ""
+    said: str = ""
+    incidents: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,3 +202,5 @@ class Diagnosis:
     incident: int | None = None
     fingerprint: str = ""  # of the failure, ranks, nodes and numbers removed
     job: str = ""  # the scheduler's id of the job, where a line or a file name says it
+    timeline: Timeline = Timeline()
+    recurrence: Recurrence = Recurrence()
