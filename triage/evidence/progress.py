@@ -108,6 +108,7 @@ def progress(files: Sequence[LogFile], worked: Mapping[str, Sequence[Step]], fai
         last_step=last.number if last else None,
         last_checkpoint=_where(checkpoint) if checkpoint else None,
         last_step_line=(last.line.file, last.line.number) if last else None,
+        last_checkpoint_line=(checkpoint.file, checkpoint.number) if checkpoint else None,
         lost_time=_lost(files, checkpoint, failed_at),
     )
 
