@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from triage.diagnose import silence, wording
+from triage.diagnose import joining, silence, story, wording
 from triage.diagnose.candidates import Candidate, Explained, candidates, explanations, rank_causes
 from triage.diagnose.cause_class import cause_class, common_to_all
 from triage.diagnose.evidence_list import cite
@@ -15,6 +15,7 @@ from triage.diagnose.facts import OWN_CODE, Facts, gather, own_frame
 from triage.diagnose.remedies import fill, remediation, to_fetch
 from triage.diagnose.suspects import LOCAL_TYPES, suspects
 from triage.domain import Advice, Cascade, Diagnosis, Evidence, Hypothesis, JobLog, Outcome, Run, Status, Suspects
+from triage.evidence.clocks import align
 from triage.evidence.job import job_id
 from triage.evidence.match import Finding, Matcher
 from triage.evidence.progress import progress
@@ -47,9 +48,11 @@ class _Verdict:
 
 def judge(log: JobLog, knowledge: Knowledge) -> Diagnosis:
     """The rules' answer. Never raises on a log's content; says unknown when the log does not tell."""
-    facts = gather(log, knowledge.matcher)
+    aligned = align(log)
+    facts = gather(aligned.log, knowledge.matcher)
     verdict = _decide(facts, knowledge)
-    return replace(_answer(facts, verdict, knowledge), job=job_id(log.files))
+    result = replace(_answer(facts, verdict, knowledge), job=job_id(log.files))
+    return story.complete(result, facts, aligned)
 
 
 def _answer(facts: Facts, verdict: _Verdict, knowledge: Knowledge) -> Diagnosis:
@@ -83,6 +86,7 @@ def _decide(facts: Facts, knowledge: Knowledge) -> _Verdict:
     # What only a failed process can have brought about is no cause, though the process's own reason is not seen.
     led = {e.effect.signature.id for e in pairs if e.by.failure_type == "unknown" and e.by.signature.role == "cascade"}
     ranked = [c for c in rank_causes(roots, pairs) if c.signature.id not in led]
+    ranked = joining.outside_last(facts, ranked, pairs)
     consequences += [c for c in roots if c.signature.id in led]
     if ranked:
         root, rivals = ranked[0], ranked[1:]

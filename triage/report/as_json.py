@@ -7,7 +7,18 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from triage.domain import Compression, Diagnosis, Evidence, Folded, Hypothesis, Run, Similar
+from triage.domain import (
+    Compression,
+    Diagnosis,
+    Evidence,
+    Folded,
+    Hypothesis,
+    Progress,
+    Recurrence,
+    Run,
+    Similar,
+    Timeline,
+)
 
 SCHEMA = "triage.diagnosis/1"
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
@@ -49,15 +60,9 @@ def _document(d: Diagnosis) -> dict[str, Any]:
         ],
         "similar": [_similar(s) for s in d.similar],
         "runs": [_run(r) for r in d.runs],
-        "progress": _drop_empty(
-            {
-                "last_step": d.progress.last_step,
-                "last_checkpoint": d.progress.last_checkpoint,
-                "lost_time": d.progress.lost_time,
-                "stage": d.progress.stage,
-            },
-            {"last_step", "last_checkpoint", "lost_time"},
-        ),
+        "progress": _progress(d.progress),
+        "timeline": _timeline(d.timeline),
+        "recurrence": _recurrence(d.recurrence),
         "compression": compression_json(d.compression),
         "produced_by": d.produced_by,
         "prompts": [asdict(prompt) for prompt in d.prompts],
@@ -68,6 +73,32 @@ def _document(d: Diagnosis) -> dict[str, Any]:
         "timing": {stage: round(seconds, 3) for stage, seconds in d.timing.items()},
         "usage": {"llm_calls": 0, "tokens_in": 0, "tokens_out": 0, **d.usage},
     }
+
+
+def _progress(p: Progress) -> dict[str, Any]:
+    full = {
+        "last_step": p.last_step, "last_checkpoint": p.last_checkpoint, "last_checkpoint_step": p.last_checkpoint_step,
+        "lost_time": p.lost_time, "silence": p.silence, "world_size": p.world_size, "lost_gpu_hours": p.lost_gpu_hours,
+        "restart_cost": p.restart_cost, "stage": p.stage,
+    }  # fmt: skip
+    return _drop_empty(full, set(full) - {"stage"})
+
+
+def _timeline(t: Timeline) -> dict[str, Any]:
+    moments = [
+        _drop_empty(
+            {"time": _time(m.time), "what": m.what, "source": m.source, "file": m.file, "line": m.line or None,
+             "node": m.node, "evidence": m.evidence},
+            {"file", "line", "node", "evidence"},
+        )
+        for m in t.moments
+    ]  # fmt: skip
+    clocks = [{"file": c.file, "said": c.said, "seconds_ahead": c.ahead, "zone_seconds": c.zone} for c in t.clocks]
+    return {"clocks": clocks, "joins": list(t.joins), "moments": moments}
+
+
+def _recurrence(r: Recurrence) -> dict[str, Any]:
+    return {"kind": r.kind or "first", "said": r.said, "incidents": list(r.incidents)}
 
 
 def compression_json(c: Compression) -> dict[str, Any]:

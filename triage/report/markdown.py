@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from triage.report import course
+
 
 def render_markdown(result: dict[str, Any]) -> str:
     """For a ticket or a chat: log text only inside code, so that it cannot act as markup."""
@@ -22,12 +24,14 @@ def _markdown_lines(r: dict[str, Any]) -> Iterator[str]:
     for name, values in r["suspects"].items():
         if values:
             yield f"- **suspect {name}**: {_escape(', '.join(map(str, values)))}"
+    yield from _course(r)
     if r["evidence"]:
         yield "\n### Evidence\n"
         for e in r["evidence"]:
             extra = f" ×{e['repeats']}" if e.get("repeats", 1) > 1 else ""
             yield f"- **{e['id']}** `{_code(e['file'])}:{e['line']}` {e['role']}{extra}"
             yield f"  ``{_code(e['text'])}``"
+    yield from _timeline(r)
     if len(r["hypotheses"]) > 1:
         yield "\n### Hypotheses\n"
         for i, h in enumerate(r["hypotheses"], 1):
@@ -46,6 +50,21 @@ def _markdown_lines(r: dict[str, Any]) -> Iterator[str]:
         yield "\n### Not seen\n"
         for note in r["missing"]:
             yield f"- {_escape(note)}"
+
+
+def _course(r: dict[str, Any]) -> Iterator[str]:
+    for name, parts in (("progress", course.progress_parts(r)), ("cost", course.cost_parts(r))):
+        if parts:
+            yield f"- **{name}**: {_escape(', '.join(parts))}"
+    if again := course.recurrence_text(r):
+        yield f"- **again**: {_escape(again)}"
+
+
+def _timeline(r: dict[str, Any]) -> Iterator[str]:
+    rows = course.timeline_rows(r)
+    if rows:
+        yield "\n### Timeline\n"
+        yield from (f"- {_escape(row)}" for row in rows)
 
 
 _MARKUP = re.compile(r"([\\*_\[\]<>#|~])")

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
+from triage.report import course
 from triage.text import rank_ranges
 
 MIN_WIDTH = 40
@@ -37,6 +38,7 @@ def _text_lines(r: dict[str, Any], width: int) -> Iterator[str]:
             for before, e in zip([{}, *items[:-1]], items, strict=True):
                 yield from _evidence_text(e, width, means=e.get("title", "") != before.get("title", ""))
             yield ""
+    yield from _timeline(r, width)
     if len(r["hypotheses"]) > 1:
         yield "Other hypotheses"
         for i, h in enumerate(r["hypotheses"][1:], 1):
@@ -80,18 +82,25 @@ def _text_lines(r: dict[str, Any], width: int) -> Iterator[str]:
         yield f"Recorded as incident {r['incident']}."
 
 
+def _timeline(r: dict[str, Any], width: int) -> Iterator[str]:
+    rows = course.timeline_rows(r)
+    if rows:
+        yield "Timeline"
+        for row in rows:
+            yield from _wrap(row, width, "  ", "     ")
+        yield ""
+
+
 def _facts(r: dict[str, Any], width: int) -> Iterator[str]:
     rows = [("status", f"{r['status']}: {_STATUS[r['status']]}")]
     rows.append(("cause class", r["root_cause_class"]))
     suspects = [f"{k} {', '.join(map(str, v))}" for k, v in r["suspects"].items() if v]
     rows.append(("suspects", "; ".join(suspects)) if suspects else ("", ""))
     rows.append(("action", r["action"]))
-    progress = r["progress"]
-    parts = [f"stage {progress['stage']}"] if progress.get("stage", "unknown") != "unknown" else []
-    parts += [f"last step {progress['last_step']}"] if "last_step" in progress else []
-    parts += [f"last checkpoint {progress['last_checkpoint']}"] if "last_checkpoint" in progress else []
-    parts += [progress["lost_time"]] if "lost_time" in progress else []
-    rows.append(("progress", ", ".join(parts)) if parts else ("", ""))
+    for name, parts in (("progress", course.progress_parts(r)), ("cost", course.cost_parts(r))):
+        rows.append((name, ", ".join(parts)) if parts else ("", ""))
+    rows.append(("again", again) if (again := course.recurrence_text(r)) else ("", ""))
+    rows.append(("chain", " > ".join(r["chain"])) if len(r["chain"]) > 1 else ("", ""))
     c = r["compression"]
     if c["lines_in"]:
         rows.append(("log", f"{c['lines_in']:,} lines, {_size(c['bytes_in'])}; {c['lines_kept']:,} lines kept"))
