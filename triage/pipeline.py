@@ -11,8 +11,9 @@ from typing import Any
 
 from triage import learned, report
 from triage.compress import dropped, engine, view
+from triage.diagnose import recurrence
 from triage.diagnose.judge import Knowledge, judge
-from triage.domain import Diagnosis, FilterRule, Folded, JobLog, JobPrint, LogFile, Similar
+from triage.domain import Diagnosis, FilterRule, Folded, History, JobLog, JobPrint, LogFile, Similar
 from triage.errors import InputError, TriageError
 from triage.evidence import jobprint
 from triage.evidence.match import Matcher
@@ -25,12 +26,13 @@ MANY_FILES = 64
 Tell = Callable[[str], None]
 Recall = Callable[[Diagnosis], tuple[tuple[Similar, ...], tuple[str, ...]]]  # similar incidents, what was not asked
 Explain = Callable[[JobLog, Folded, Diagnosis], Diagnosis]  # what a model makes of it; never fails
+Remember = Callable[[Diagnosis], History]  # what earlier incidents say to this one
 Record = Callable[[Diagnosis, dict[str, Any]], int]
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a pipeline is made of. recall, record and rules may fail: a diagnosis is published all the same.
+    """What a pipeline is made of. recall, remember, record and rules may fail: a diagnosis is published all the same.
 
     folded: is given the compressed log, by which an evaluation measures what compression keeps; rules: those learned.
     """
@@ -40,6 +42,7 @@ class Parts:
     recall: Recall | None = None
     explain: Explain | None = None
     record: Record | None = None
+    remember: Remember | None = None
     tell: Tell = field(default=lambda _text: None)
     token_budget: int = 12000
     notes: tuple[str, ...] = ()  # what was not asked, for `missing`
@@ -160,6 +163,7 @@ def diagnose(paths: Sequence[str], parts: Parts) -> tuple[Diagnosis, dict[str, A
     parts.folded(folded)
     result = replace(result, compression=folded.account)
     clock.lap("compress")
+    result = _remember(result, parts)
     result = _recall(result, parts)
     clock.lap("recall")
     if parts.explain is not None:
@@ -199,6 +203,15 @@ def _recall(result: Diagnosis, parts: Parts) -> Diagnosis:
         return replace(result, similar=similar, missing=(*result.missing, *notes))
     except (TriageError, OSError) as error:
         return replace(result, missing=(*result.missing, f"similar incidents were not searched: {error}"))
+
+
+def _remember(result: Diagnosis, parts: Parts) -> Diagnosis:
+    if parts.remember is None or result.outcome == "healthy":
+        return result
+    try:
+        return recurrence.weigh(result, parts.remember(result))
+    except (TriageError, OSError) as error:
+        return replace(result, missing=(*result.missing, f"earlier incidents were not compared: {error}"))
 
 
 def _record(result: Diagnosis, parts: Parts) -> tuple[Diagnosis, dict[str, Any]]:

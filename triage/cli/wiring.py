@@ -5,17 +5,18 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from triage import config, kb
 from triage.config import Settings
 from triage.diagnose.judge import Knowledge
-from triage.domain import Diagnosis, Folded, JobLog, KnownIncident, Similar
+from triage.domain import Diagnosis, Folded, History, JobLog, KnownIncident, Similar
 from triage.errors import IndexUnavailableError
 from triage.evidence.match import Matcher
 from triage.learned import ROUTINE_SIGNATURES, Rules
-from triage.pipeline import Explain, Parts, Recall, Record, Tell
+from triage.pipeline import Explain, Parts, Recall, Record, Remember, Tell
 
 if TYPE_CHECKING:
     from triage.compress.verify import Verifier
@@ -54,6 +55,7 @@ def parts(chosen: Settings, tell: Tell, record: bool = True, similar: bool = Tru
         recall=_recall(chosen) if similar else None,
         explain=explain(model(chosen), tell),
         record=_record(chosen) if record else None,
+        remember=_remember(chosen) if similar else None,
         tell=tell,
         token_budget=chosen.token_budget,
         rules=rules,
@@ -97,7 +99,7 @@ def verifier(store: RuleStore, more: Sequence[str] = ()) -> Verifier:
 
 def evaluation_parts(chosen: Settings, similar: bool) -> Parts:
     """The same for a worker of an evaluation: nothing is recorded or told, and what one site learned has no part in it."""
-    return parts(chosen, lambda _text: None, record=False, similar=similar)
+    return replace(parts(chosen, lambda _text: None, record=False, similar=similar), remember=None)
 
 
 def fill_index(chosen: Settings) -> None:
@@ -116,6 +118,20 @@ def _record(chosen: Settings) -> Record:
             return opened.record(result, document, job, settings=in_force)
 
     return record
+
+
+def _remember(chosen: Settings) -> Remember:
+    def remember(result: Diagnosis) -> History:
+        from triage.store import engine
+        from triage.store.history import HistoryReader
+
+        file = engine.path(engine.parse(chosen.database_url))
+        if file is not None and not file.exists():
+            return History()  # asking must not make it
+        with HistoryReader.open(chosen.database_url) as opened:
+            return opened.history(result.fingerprint, result.suspects.nodes)
+
+    return remember
 
 
 def store(chosen: Settings) -> IncidentStore:

@@ -1,0 +1,150 @@
+"""The same failure again: pure, and through the pipeline with a real database."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from triage.cli import wiring
+from triage.diagnose.recurrence import weigh
+from triage.domain import Compression, Diagnosis, Evidence, History, Hypothesis, PastFailure, Progress, Remedy, Suspects
+from triage.pipeline import diagnose
+
+T0 = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+NOW = Diagnosis(
+    outcome="failed",
+    failure_type="nccl-timeout",
+    category="network",
+    root_cause_class="unknown",
+    status="hypothesis",
+    root_cause="A collective did not finish.",
+    action="restart",
+    evidence=(Evidence("E1", "job.log", 9, "2026-01-02 12:00:00 watchdog", "root", "nccl-timeout", time=T0),),
+    chain=("E1",),
+    hypotheses=(Hypothesis("nccl-timeout", "unknown", "A collective did not finish.", "hypothesis"),),
+    remediation=(Remedy("Restart from the last complete checkpoint", "it can succeed", "reversible"),),
+    progress=Progress(last_step=1200, world_size=64),
+    compression=Compression(bytes_in=5000),
+    fingerprint="f",
+)
+
+
+def past(incident: int, step: int | None = 1200, **fields: object) -> PastFailure:
+    given = {
+        "world_size": 64,
+        "first_line": "2026-01-01 09:00:00 watchdog",
+        "bytes_in": 4800,
+        "last_step": step,
+        **fields,
+    }
+    return PastFailure(incident, T0, **given)  # type: ignore[arg-type]
+
+
+def test_the_same_step_again_is_no_accident() -> None:
+    found = weigh(NOW, History((past(7), past(3))))
+    assert found.recurrence.kind == "same-step"
+    assert found.recurrence.incidents == (3, 7)
+    assert found.action == "fix-and-resubmit"
+    assert "incidents 3 and 7; last step 1200 each time" in found.root_cause
+    assert found.hypotheses[0].root_cause.endswith(found.recurrence.said)
+    assert [r.step.split(":")[0] for r in found.remediation] == ["Do not restart as it is"]
+    assert found.remediation[0].incidents == ("3", "7")
+
+
+def test_a_failure_of_the_data_goes_back_and_skips() -> None:
+    assert weigh(replace(NOW, failure_type="loss-spike"), History((past(7),))).action == "rollback-and-skip"
+
+
+def test_another_action_than_a_restart_stays() -> None:
+    assert weigh(replace(NOW, action="escalate"), History((past(7),))).action == "escalate"
+
+
+def test_another_step_is_a_passing_fault_with_bounded_retries() -> None:
+    found = weigh(NOW, History((past(7, 900), past(3, 300))))
+    assert (found.recurrence.kind, found.action) == ("moving", "restart")
+    assert "seen 2 times before at another step (incidents 3 and 7)" in found.recurrence.said
+    assert found.remediation[-1].step.startswith("Restart at most 3 times in a row")
+
+
+def test_another_node_is_a_passing_fault_too() -> None:
+    now = replace(NOW, failure_type="ecc-error", suspects=Suspects(nodes=("gpu-07",)))
+    found = weigh(now, History((past(7, nodes=("gpu-11",)),)))
+    assert found.recurrence.kind == "moving"
+    assert "another node" in found.recurrence.said
+
+
+@pytest.mark.parametrize("other", [past(7, None), past(7, world_size=32)], ids=["no step", "another size"])
+def test_nothing_is_concluded_from_what_cannot_be_compared(other: PastFailure) -> None:
+    found = weigh(NOW, History((other,)))
+    assert (found.recurrence.kind, found.action) == ("again", "restart")
+
+
+def test_the_same_log_read_again_is_no_recurrence() -> None:
+    same = past(7, first_line=NOW.evidence[0].text)
+    assert weigh(NOW, History((same,))) == NOW
+    undated = replace(NOW, evidence=(replace(NOW.evidence[0], text="KeyError: 'x'", time=None),))
+    assert weigh(undated, History((past(7, first_line="KeyError: 'x'", bytes_in=5000),))) == undated
+    assert weigh(undated, History((past(7, first_line="KeyError: 'x'", bytes_in=4000),))).recurrence.kind == "same-step"
+
+
+def test_ends_by_the_scheduler_are_not_judged() -> None:
+    ended = replace(NOW, category="scheduler", failure_type="time-limit")
+    assert weigh(ended, History((past(7),))) == ended
+
+
+def test_a_node_that_comes_up_again_is_named_and_after_several_taken_out() -> None:
+    now = replace(NOW, failure_type="ecc-error", suspects=Suspects(nodes=("gpu-07",)), action="restart-excluding")
+    once = weigh(now, History(of_nodes={"gpu-07": (4,)}))
+    assert "gpu-07 was a suspect before, in incident 4." in once.root_cause
+    assert once.remediation == now.remediation
+    often = weigh(now, History(of_nodes={"gpu-07": (4, 2)}))
+    assert often.remediation[-1].step.startswith("Take gpu-07 out of service")
+    assert often.remediation[-1].incidents == ("4", "2")
+
+
+# ---------------------------------------------------------------------------------------------- with a database
+def log(day: int, last: int, extra: str = "") -> str:
+    steps = "".join(f"2026-01-{day:02} 12:00:{n:02} step {n} loss 2.5 lr 0.1\n" for n in range(1, last + 1))
+    tail = f"2026-01-{day:02} 12:20:00 [rank0]: RuntimeError: NCCL communicator was aborted on rank 0.\n"
+    return f"world_size=8{extra}\n" + steps + tail
+
+
+def run(folder: Path, text: str, record: bool = True) -> Diagnosis:
+    path = folder / "job.log"
+    path.write_text(text)
+    chosen = wiring.settings("off")
+    parts = wiring.parts(chosen, lambda _text: None, record=record, similar=True)
+    return diagnose([str(path)], replace(parts, recall=None))[0]
+
+
+def test_incidents_of_the_database_change_the_advice(tmp_path: Path) -> None:
+    first = run(tmp_path, log(1, 20))
+    assert first.recurrence.kind == ""
+    again = run(tmp_path, log(1, 20))  # the same log: nothing new
+    assert again.recurrence.kind == ""
+    moved = run(tmp_path, log(2, 30))
+    assert (moved.recurrence.kind, moved.recurrence.incidents) == ("moving", (1, 2))
+    stuck = run(tmp_path, log(3, 30))
+    assert (stuck.recurrence.kind, stuck.recurrence.incidents) == ("same-step", (3,))
+    assert stuck.action == "fix-and-resubmit"
+    assert "incident 3" in stuck.root_cause
+
+
+def test_without_a_database_none_is_made(tmp_path: Path) -> None:
+    found = run(tmp_path, log(1, 20), record=False)
+    assert found.recurrence.kind == ""
+    assert not list(wiring.settings("off").home.glob("*.db"))
+
+
+def test_a_database_that_does_not_answer_is_said(tmp_path: Path) -> None:
+    chosen = wiring.settings("off")
+    (tmp_path / "job.log").write_text(log(1, 20))
+    (tmp_path / "triage.db").write_text("this is no database, " * 100)
+    broken = replace(chosen, database_url=f"sqlite:///{tmp_path}/triage.db")
+    parts = wiring.parts(broken, lambda _text: None, record=False, similar=True)
+    found, _ = diagnose([str(tmp_path / "job.log")], replace(parts, recall=None))
+    assert found.failure_type != "unknown"
+    assert any("earlier incidents were not compared" in note for note in found.missing)

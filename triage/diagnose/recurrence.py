@@ -1,0 +1,148 @@
+"""The same failure again: at the same step it is no accident, elsewhere it may be one. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from triage.diagnose.suspects import NODE_TYPES
+from triage.domain import Diagnosis, History, PastFailure, Recurrence, Remedy
+from triage.text import how_many
+
+RETRIES = 3  # restarts in a row after which a passing fault is none
+_RESTARTS = frozenset({"restart", "restart-excluding", "kill-and-restart", "wait"})
+_OF_DATA = frozenset({"loss-spike", "dataset-loading-error"})
+_IS_RESTART = re.compile(r"(?:Restart|Resubmit)\b|Collect stacks, then kill the job and restart")
+
+
+def weigh(result: Diagnosis, history: History) -> Diagnosis:
+    """The diagnosis in the light of earlier incidents. The same log read again is no recurrence."""
+    earlier = [p for p in history.same if not _same_event(p, result)]
+    again = {p.incident for p in history.same} - {p.incident for p in earlier}
+    result = _with_nodes(result, history, again)
+    if not earlier or result.category == "scheduler" or result.outcome == "healthy":
+        return result
+    same = [p for p in earlier if _same_step(p, result)]
+    if (
+        same
+        and result.failure_type not in NODE_TYPES
+        and not any(set(p.nodes) & set(result.suspects.nodes) for p in same)
+    ):
+        return _deterministic(result, same)
+    return _passing(result, earlier)
+
+
+def _same_event(past: PastFailure, result: Diagnosis) -> bool:
+    """Is it the log of that incident, read once more?"""
+    first = result.evidence[0] if result.evidence else None
+    if first is None or first.text.split() != past.first_line.split():
+        return False
+    return (first.time is not None and _tells_time(first.text)) or past.bytes_in == result.compression.bytes_in
+
+
+def _tells_time(text: str) -> bool:
+    return re.search(r"\d\d:\d\d:\d\d", text) is not None
+
+
+def _same_step(past: PastFailure, result: Diagnosis) -> bool:
+    step, worlds = result.progress.last_step, {past.world_size, result.progress.world_size} - {None}
+    return bool(step) and past.last_step == step and len(worlds) < 2
+
+
+def _deterministic(result: Diagnosis, same: Sequence[PastFailure]) -> Diagnosis:
+    step, named = result.progress.last_step, _named(same)
+    said = (
+        f"The same failure came at the same step before ({named}; last step {step} each time): a restart as it is will meet "
+        "it again."
+    )
+    action = result.action
+    if action in _RESTARTS:
+        action = "rollback-and-skip" if result.failure_type in _OF_DATA else "fix-and-resubmit"
+    steps = [r for r in result.remediation if action == result.action or not _IS_RESTART.match(r.step)]
+    stop = Remedy(
+        f"Do not restart as it is: fix the cause, or skip the data that follow step {step}",
+        f"it failed there before, in {named}",
+        "read-only",
+        evidence=result.chain[:1],
+        incidents=_ids(same),
+    )
+    result = replace(result, action=action, remediation=(stop, *steps))
+    return _told(result, Recurrence("same-step", said, tuple(p.incident for p in same)))
+
+
+def _passing(result: Diagnosis, earlier: Sequence[PastFailure]) -> Diagnosis:
+    times = how_many(len(earlier), "time")
+    named = _named(earlier)
+    steps = {p.last_step for p in earlier} | {result.progress.last_step}
+    places = {p.nodes for p in earlier if p.nodes} | ({result.suspects.nodes} if result.suspects.nodes else set())
+    moves = len(steps - {None}) > 1 or len(places) > 1
+    if not moves:
+        return _told(
+            result, Recurrence("again", f"The same failure was seen {times} before ({named}).", _numbers(earlier))
+        )
+    at = "another step" if len(steps - {None}) > 1 else "another node"
+    said = f"The same failure was seen {times} before at {at} ({named}): it moves, so it is rather a passing fault than the code's or the data's."
+    if result.action in _RESTARTS:
+        bound = Remedy(
+            f"Restart at most {RETRIES} times in a row; after that treat it as a fault that has to be found",
+            f"it came {times} before, at {at} each time",
+            "reversible",
+            evidence=result.chain[:1],
+            incidents=_ids(earlier),
+        )
+        result = replace(result, remediation=(*result.remediation, bound))
+    return _told(result, Recurrence("moving", said, _numbers(earlier)))
+
+
+def _with_nodes(result: Diagnosis, history: History, again: set[int]) -> Diagnosis:
+    """Suspect nodes that were suspected before are named."""
+    known = {node: left for node, ids in history.of_nodes.items() if (left := [i for i in ids if i not in again])}
+    if not known:
+        return result
+    said = " ".join(f"{node} was a suspect before, in {_incidents(ids)}." for node, ids in known.items())
+    often = {node: ids for node, ids in known.items() if len(ids) > 1}
+    tests = tuple(
+        Remedy(
+            f"Take {node} out of service and test it in full before it serves a job again",
+            f"it was a suspect in {_incidents(ids)} too",
+            "reversible",
+            incidents=tuple(map(str, ids)),
+        )
+        for node, ids in often.items()
+    )
+    result = replace(result, remediation=(*result.remediation, *tests))
+    ids = tuple(sorted({i for found in known.values() for i in found}))
+    return _told(result, Recurrence("again", said, ids))
+
+
+def _told(result: Diagnosis, found: Recurrence) -> Diagnosis:
+    """Joins what is said to what was said of nodes; the first hypothesis tells it as well."""
+    before = result.recurrence
+    said = " ".join(filter(None, (before.said, found.said)))
+    ids = tuple(sorted({*before.incidents, *found.incidents}))
+    first = tuple(replace(h, root_cause=f"{h.root_cause} {found.said}") for h in result.hypotheses[:1])
+    return replace(
+        result,
+        root_cause=f"{result.root_cause} {found.said}",
+        hypotheses=(*first, *result.hypotheses[1:]),
+        recurrence=Recurrence(found.kind, said, ids),
+    )
+
+
+def _named(found: Sequence[PastFailure]) -> str:
+    return _incidents([p.incident for p in found])
+
+
+def _incidents(ids: Sequence[int]) -> str:
+    ordered = sorted(ids)
+    names = ", ".join(map(str, ordered[:-1])) + (" and " if len(ordered) > 1 else "") + str(ordered[-1])
+    return f"incident{'s' if len(ordered) > 1 else ''} {names}"
+
+
+def _ids(found: Sequence[PastFailure]) -> tuple[str, ...]:
+    return tuple(str(n) for n in sorted(_numbers(found)))
+
+
+def _numbers(found: Sequence[PastFailure]) -> tuple[int, ...]:
+    return tuple(p.incident for p in found)
