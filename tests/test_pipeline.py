@@ -36,8 +36,8 @@ def test_what_one_job_taught_does_not_reach_the_next(tmp_path: Path, knowledge: 
     _, alone = pipeline.diagnose([str(tmp_path / "second.log")], parts)
     assert {**after, "timing": {}} == {**alone, "timing": {}}
     scanner = pipeline._scanner(parts, (), 1)
-    assert scanner._classifier._known == {}
-    assert scanner._classifier._rule_set is pipeline._scanner(parts, (), 1)._classifier._rule_set
+    assert scanner._sorter._shapes == scanner._sorter._forms == {}
+    assert scanner._sorter._classifier is pipeline._scanner(parts, (), 1)._sorter._classifier
 
 
 def test_the_compressed_log_is_handed_out_with_the_cited_line_in_it(tmp_path: Path, knowledge: Knowledge) -> None:

@@ -13,8 +13,10 @@ RULES = (
     FilterRule("nccl-info", "NCCL at INFO", r"^\S+:\d+:\d+ \[\d+\] NCCL INFO .*$"),
     FilterRule("health", "health probes", r'"GET /metrics HTTP/1\.1" 200'),
     FilterRule("bar", "progress bars", r"\d+%\|[^|]*\|\s*\d+/\d+ \["),
+    FilterRule("first-worker", "takes what the next rule would, and tells digits apart", r"^worker 1 ready$"),
     FilterRule("worker", "workers that come", r"^worker \d+ (?:added|ready)$"),
     FilterRule("counts", "summaries", r"^\d+ done, errors: \d+$"),
+    FilterRule("one-line", "warnings of one line", r"^x\.py:\d: \w+Warning: old$", drops_warnings=True),
     FilterRule("deprecation", "deprecation warnings", r"(?:Future|Deprecation)Warning: ", drops_warnings=True),
 )
 SIGNATURES = (

@@ -139,8 +139,9 @@ class Attempts:
 
     first = b""
 
-    def openings(self, lines, groups, first_number):
-        assert sorted(at for places in groups.values() for at in places) == list(range(len(lines)))
+    def openings(self, block, first_number):
+        lines = block.lines
+        assert len(lines) == len(block) == sum(block.counts.values())
         if first_number == 1:
             self.first = lines[0]
         return [

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.compress.seed import EVERYTHING, RULES, SIGNATURES, kept, scan
 from triage.compress import clean, guard
-from triage.compress.linewise import AFTER_PREFIX
+from triage.compress.linewise import AFTER_PREFIX, RULE_END, confine
 
 # Pieces that share skeletons and differ in what decides.
 _NUMBER = st.integers(0, 999).map(str)
@@ -58,11 +58,13 @@ def _logs(draw) -> bytes:
 
 LOGS = _logs()
 # Blocks and lines small enough that a short log crosses every border.
-SMALL = dataclasses.replace(EVERYTHING, block=200, line_limit=200, line_keep=20)
+SMALL = dataclasses.replace(EVERYTHING, block=200, portion=3, line_limit=200, line_keep=20)
 TIGHT = dataclasses.replace(SMALL, max_templates=5, budget=4000, head_lines=2, tail_lines=3)
 
 signatures = [re2.compile(pattern) for pattern in SIGNATURES]
 prefix = re2.compile(AFTER_PREFIX)
+whole_signatures = [re2.compile(confine(pattern, end=r"[\t ]*$")) for pattern in SIGNATURES]
+whole_rules = [(rule, re2.compile(confine(rule.pattern, AFTER_PREFIX, RULE_END))) for rule in RULES]
 rules = {rule.id: (rule, re2.compile(rule.pattern)) for rule in RULES}
 
 
@@ -120,6 +122,52 @@ def test_a_dropped_line_is_one_that_its_rule_matches_and_no_guard_holds(data, li
             for at in range(len(text) + 1)
         ), text
         assert guard.alarm(text) in (("", "warning", "mention") if rule.drops_warnings else ("",)), text
+
+
+def line_by_line(raw: bytes) -> str:
+    """What RE2 says of one line on its own: "hot", the rule that takes it, or ""."""
+    text = clean.text(raw)
+    if any(pattern.search(text) for pattern in whole_signatures):
+        return "hot"
+    grade = guard.alarm(text)
+    if grade == "error":
+        return ""
+    return next((rule.id for rule, pattern in whole_rules if pattern.search(text) and fits(rule, grade)), "")
+
+
+def fits(rule, grade) -> bool:
+    return not grade or rule.drops_warnings
+
+
+@settings(deadline=None, max_examples=500)
+@given(LOGS, st.integers(1, 4), st.sampled_from([SMALL, EVERYTHING]))
+def test_each_line_is_what_re2_says_of_it_alone(data, times, limits):
+    """However wordings repeat, from block to block and within one."""
+    for number, raw, kind in kept(scan((data + b"\n") * times, limits)):
+        if len(raw) < 150 and clean.OVERWRITTEN not in raw:
+            assert kind == line_by_line(raw), (number, raw)
+
+
+@settings(deadline=None, max_examples=300)
+@given(LOGS, st.integers(1, 4))
+def test_what_is_kept_of_a_template_are_its_first_and_last_lines(data, times):
+    """Whatever is placed at once, and whatever as late as can be."""
+    data = (data + b"\n") * times
+    few = dataclasses.replace(SMALL, hot=(3, 2), alarm=(2, 3), plain=(1, 1), routine=(2, 2))
+    everything = scan(data, SMALL).runs
+    for kind, run in zip((scan(data, few).runs), everything, strict=True):
+        for template, whole in zip(kind.templates, run.templates, strict=True):
+            name = "hot" if whole.hot else "routine" if whole.rule else "alarm" if is_alarm(whole) else "plain"
+            most, tail = getattr(few, name)
+            assert template.first == whole.first[:most]
+            assert template.last == whole.first[most:][-tail:]
+            assert (template.id, template.count, template.rule, template.hot, template.ranks) == (
+                whole.id, whole.count, whole.rule, whole.hot, whole.ranks,
+            )  # fmt: skip
+
+
+def is_alarm(template) -> bool:
+    return bool(guard.alarm(clean.text(template.first[0].raw)))
 
 
 @settings(deadline=None, max_examples=300)

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
+import re
 import time
-from collections import defaultdict
+from collections import Counter
+from collections.abc import Container
 from itertools import pairwise
 
 import pytest
 
 from triage.ingest.boundaries import Boundaries
-from triage.regex import skeleton
 
 SMI = [
     "+---------------------------------------------------------------------------------------+",
@@ -31,16 +32,29 @@ SHUTDOWN = [
 ]
 
 
+class Lines:
+    """A block, as the scan hands it over."""
+
+    def __init__(self, lines: list[bytes]) -> None:
+        self.lines = lines
+        self.outlines = [re.sub(rb"\d", b"0", line) for line in lines]
+        self.counts = Counter(self.outlines)
+
+    def last(self, count: int) -> list[bytes]:
+        return self.lines[-count:]
+
+    def places(self, wanted: Container[bytes]) -> list[int]:
+        return [at for at, outline in enumerate(self.outlines) if outline in wanted]
+
+
 def openings(lines: list[str], block: int = 10_000) -> list[int]:
     """Line numbers, 1-based, at which runs begin; the file is handed over in blocks, as the scan does."""
     raw = [line.encode() for line in lines]
     finder = Boundaries()
     found = []
     for start, end in pairwise([*range(0, len(raw), block), len(raw)]):
-        groups: defaultdict[bytes, list[int]] = defaultdict(list)
-        for at, line in enumerate(raw[start:end]):
-            groups[skeleton(line)].append(at)
-        found += [start + at + 1 for at in finder.openings(raw[start:end], groups, start + 1)]
+        block = Lines(raw[start:end])
+        found += [start + at + 1 for at in finder.openings(block, start + 1)]
     return found
 
 

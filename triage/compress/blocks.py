@@ -5,70 +5,145 @@ A block's borders depend on the bytes alone, not on how they were cut into chunk
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from triage.compress import clean
 from triage.compress.limits import ScanLimits
-from triage.regex import ERASED, skeleton
+from triage.compress.outline import outline
 
 Loud = Callable[[Sequence[bytes]], Iterable[bytes]]
 
+_FEW = 4  # lines that are searched for one by one
 MAX_HIDDEN = 20  # overwritten states of one line that are kept, the first and the last
 
 
-@dataclass(frozen=True, slots=True)
 class Block:
-    """Whole lines without their ends, the skeleton of each, and the bytes each had in the file."""
+    """Whole lines and the outline of each. piece: which piece of the file they end in.
 
-    lines: list[bytes]
-    keys: list[bytes]
-    size: int
-    raw: bytes  # b"" for a block of one long line
+    text: the lines as they are shown, each ended by a newline; raw: as they are in the file, b"" for one long line.
+    """
+
+    def __init__(self, text: bytes, size: int, raw: bytes = b"", piece: int = 0) -> None:
+        self.text, self.size, self.raw, self.piece = text, size, raw, piece
+        self.outlines = outline(text).split(b"\n")
+        self.outlines.pop()
+        # Where each line ends in the text, the newlines before it not counted; found when more than a few are asked for.
+        self._ends: list[int] | None = None
+        self._few: dict[int, bytes] = {}  # until then, those asked for
+
+    def __len__(self) -> int:
+        return len(self.outlines)
+
+    @functools.cached_property
+    def counts(self) -> Mapping[bytes, int]:
+        """How many lines each outline has, in order of their first."""
+        return Counter(self.outlines)
+
+    @functools.cached_property
+    def lines(self) -> list[bytes]:
+        return self.text.split(b"\n")[: len(self.outlines)]
+
+    def line(self, at: int) -> bytes:
+        if self._ends is None:
+            known = self._few.get(at)
+            if known is not None:
+                return known
+            if len(self._few) < _FEW:
+                start = sum(map(len, self.outlines[:at])) + at
+                return self._few.setdefault(at, self.text[start : start + len(self.outlines[at])])
+            self._ends = list(itertools.accumulate(map(len, self.outlines)))
+        end = self._ends[at] + at
+        return self.text[end - len(self.outlines[at]) : end]
+
+    def last(self, count: int) -> list[bytes]:
+        """The last lines, at most so many."""
+        ends = self.outlines[-count:] if count else []
+        return self.text[len(self.text) - sum(map(len, ends)) - len(ends) : -1].split(b"\n") if ends else []
+
+    def places(self, wanted: Collection[bytes]) -> Iterable[int]:
+        """The places of the lines of these outlines, ascending."""
+        if len(wanted) <= _FEW and sum(self.counts[outline] for outline in wanted) <= _FEW:
+            return sorted(at for outline in wanted for at in self.first(outline))
+        return itertools.compress(range(len(self.outlines)), map(wanted.__contains__, self.outlines))
+
+    def first(self, wanted: bytes, count: int | None = None) -> list[int]:
+        """The places of the first lines of an outline, at most so many."""
+        found: list[int] = []
+        at = -1
+        for _ in range(self.counts[wanted] if count is None else min(count, self.counts[wanted])):
+            at = self.outlines.index(wanted, at + 1)
+            found.append(at)
+        return found
 
     def sizes(self) -> list[int]:
         """Bytes of each line in the file, its newline included; the sum is `size`."""
-        if len(self.lines) == 1:
+        if len(self) == 1:
             return [self.size]
-        found = [len(line) + 1 for line in self.raw.split(b"\n")[: len(self.lines)]]
+        found = [len(line) + 1 for line in self.raw.split(b"\n")[: len(self)]]
         found[-1] += self.size - sum(found)  # the last line of a file may lack its newline
         return found
 
+    def cut(self, places: Sequence[int]) -> Iterator[Block]:
+        """The block in parts, one from each of these places on, the first from 0."""
+        sizes = self.sizes()
+        for start, end in itertools.pairwise([*places, len(self)]):
+            yield Block(b"\n".join(self.lines[start:end]) + b"\n", sum(sizes[start:end]), piece=self.piece)
+
 
 class Blocks:
-    """Iterates over the blocks of a file. loud: which of some overwritten states must be kept."""
+    """Iterates over the blocks of a file, or of a part of it. loud: which of some overwritten states must be kept.
 
-    def __init__(self, chunks: Iterable[bytes], limits: ScanLimits, loud: Loud) -> None:
+    Of a part, the chunks start at piece number `piece`, with a line that began with the bytes `pending`; and when it
+    is not the last, what follows its last newline is left to the next part.
+    """
+
+    def __init__(
+        self,
+        chunks: Iterable[bytes],
+        limits: ScanLimits,
+        loud: Loud,
+        piece: int = 0,
+        pending: bytes = b"",
+        last: bool = True,
+    ) -> None:
         self._chunks = chunks
+        self._begin, self._pending, self._last = piece, pending, last
         self._block = limits.block
         self._limit, self._keep = limits.line_cut
         self._loud = loud
+        self._piece = 0
 
     def __iter__(self) -> Iterator[Block]:
-        pending = b""
+        pending = self._pending
         long: _LongLine | None = None
-        for piece in _pieces(self._chunks, self._block):
-            data = piece
+        for index, piece in enumerate(_pieces(self._chunks, self._block), self._begin):
+            self._piece = index
+            start = 0
             if long is not None:
-                end = data.find(b"\n")
-                long.feed(data if end < 0 else data[:end])
+                end = piece.find(b"\n")
+                long.feed(piece if end < 0 else piece[:end])
                 if end < 0:
                     continue
-                yield long.block(1)
-                long, data = None, data[end + 1 :]
-            else:
-                data = pending + data
-            end = data.rfind(b"\n") + 1
-            pending = data[end:]
+                yield long.block(1, self._piece)
+                long, start = None, end + 1
+            end = piece.rfind(b"\n", start) + 1
             if end:
-                yield from self._whole(data[:end])
+                whole = b"".join((pending, memoryview(piece)[start:end]))
+                pending = piece[end:]
+                yield from self._whole(whole)
+            else:
+                pending += piece[start:]
             if len(pending) > self._limit:
                 long = self._long()
                 long.feed(pending)
                 pending = b""
+        if not self._last:
+            return
         if long is not None:
-            yield long.block(0)
+            yield long.block(0, self._piece)
         elif pending:
             yield from self._whole(pending)
 
@@ -89,7 +164,7 @@ class Blocks:
                 ended = raw[end - 1 : end] == b"\n"
                 long = self._long()
                 long.feed(raw[at : end - ended])
-                yield long.block(int(ended))
+                yield long.block(int(ended), self._piece)
                 start = end
             at = end
         if at > start:
@@ -101,12 +176,7 @@ class Blocks:
             text = raw.replace(b"\r\n", b"\n")
             if b"\r" in text:
                 text = b"\n".join([self._shown(line) if b"\r" in line else line for line in text.split(b"\n")])
-        lines = text.split(b"\n")
-        keys = text.translate(None, ERASED).split(b"\n")
-        if not lines[-1] and raw.endswith(b"\n"):
-            lines.pop()
-            keys.pop()
-        return Block(lines, keys, len(raw), raw)
+        return Block(text if raw.endswith(b"\n") else text + b"\n", len(raw), raw, self._piece)
 
     def _shown(self, line: bytes) -> bytes:
         states = _States(self._limit, self._keep, self._loud)
@@ -185,9 +255,8 @@ class _LongLine:
         self._size += len(data)
         self._states.feed(data)
 
-    def block(self, newline: int) -> Block:
-        line = self._states.line()
-        return Block([line], [skeleton(line)], self._size + newline, b"")
+    def block(self, newline: int, piece: int) -> Block:
+        return Block(self._states.line() + b"\n", self._size + newline, piece=piece)
 
 
 class _Middle:

@@ -1,41 +1,66 @@
 """The scan: one pass over a log of any size, in bounded memory, that counts, drops and keeps lines by template.
 
-A template is a skeleton: the line without digits and lower-case hex letters. A block of lines is translated and split
-at once, grouped by skeleton, and only groups are looked at, so the work a line is one append.
+A template is a skeleton: the line without digits and lower-case hex letters. A block of lines is translated, split and
+counted at once; only outlines not yet known, and lines that are kept, are looked at. Some blocks make a portion; runs
+take portion after portion.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
-import hashlib
-import itertools
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter
-from typing import Protocol
+import gc
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 from triage.compress import clean
 from triage.compress.blocks import Block, Blocks
-from triage.compress.classify import Classifier, Shape
+from triage.compress.classify import Classifier
 from triage.compress.limits import ScanLimits
+from triage.compress.portion import Digest, Portion
 from triage.compress.run import SUMMARY_COST, Run, merge, summary
-from triage.compress.tally import ALARM, HOT
+from triage.compress.sorter import Sorter
 from triage.domain import FilterRule, ScannedFile, ScannedRun
-from triage.regex import skeleton
 
-__all__ = ["Openings", "ScanLimits", "Scanner"]
+__all__ = ["Block", "Openings", "Part", "Scan", "ScanLimits", "Scanner", "Sighted", "no_collection"]
 
 
 class Openings(Protocol):
     """Finds where runs begin in one file; asked block after block, in order."""
 
-    def openings(self, lines: Sequence[bytes], groups: Mapping[bytes, Sequence[int]], first_number: int) -> list[int]:
-        """Places in `lines` that open a run, ascending. groups: places by skeleton; first_number: of the first line."""
+    def openings(self, block: Block, first_number: int) -> list[int]:
+        """Places in the block that open a run, ascending. first_number: of the block's first line."""
+        ...
+
+    def signs(self, block: Block) -> frozenset[str]:
+        """What in the block may open a run; the same wherever it stands behind the file's first block."""
+        ...
+
+    def heeds(self, signs: Iterable[str]) -> bool:
+        """Whether, after all blocks so far, lines with these signs could make a difference."""
+        ...
+
+    def skip(self, last: Sequence[bytes]) -> None:
+        """Lines went by that make no difference; these are the last of them."""
         ...
 
 
-_NO_RULE = -2  # no kind of line has it
-_LONG_KEY = 2048  # a longer skeleton is remembered by its hash
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a file, from piece number `piece` on, where a portion begins. pending: the line so far; last: of the file."""
+
+    chunks: Iterable[bytes]
+    piece: int
+    pending: bytes
+    last: bool
+
+
+class Sighted(NamedTuple):
+    """A portion, and what in it may open a run."""
+
+    digest: Digest
+    signs: frozenset[str]
 
 
 class Scanner:
@@ -56,141 +81,149 @@ class Scanner:
         signatures: Sequence[str] = (),
     ) -> None:
         self.limits = limits or ScanLimits()
-        self._classifier = Classifier(rules, hot, signatures)
+        self._sorter = Sorter(Classifier(rules, hot, signatures), self.limits.max_templates)
         self._runs = runs
 
     def another(self, limits: ScanLimits) -> Scanner:
         """For the files of another job: what is compiled is shared, what was learned from earlier files is not."""
         other = copy.copy(self)
-        other.limits, other._classifier = limits, self._classifier.forgetful()
+        other.limits, other._sorter = limits, self._sorter.another(limits.max_templates)
         return other
 
     def scan(self, name: str, chunks: Iterable[bytes]) -> ScannedFile:
         """One pass over the file, given as bytes cut anywhere."""
-        return self._start().scan(name, chunks)
+        scan = self.begin()
+        with no_collection():
+            for block in Blocks(chunks, self.limits, self._sorter.loud):
+                scan.block(block)
+            return scan.end(name)
+
+    def begin(self) -> Scan:
+        """A scan that is fed by hand."""
+        return Scan(self._sorter, self._runs() if self._runs else None, self.limits)
+
+    def blocks(self, part: Part) -> Iterator[Block]:
+        """The blocks of a part of a file."""
+        return iter(Blocks(part.chunks, self.limits, self._sorter.loud, part.piece, part.pending, part.last))
+
+    def digests(self, part: Part, finder: Openings | None) -> Iterator[Sighted]:
+        """What a part of a file holds, portion by portion, as far as it does not depend on what came before it."""
+        portion, index, signs = Portion(self._sorter, self.limits, head=False), -1, frozenset[str]()
+        with no_collection():
+            for block in self.blocks(part):
+                if portion.lines and (block.piece // self.limits.portion != index or portion.full):
+                    yield Sighted(portion.digest(), signs)
+                    self._sorter.forget()
+                    portion, signs = Portion(self._sorter, self.limits, head=False), frozenset()
+                index = block.piece // self.limits.portion
+                portion.add(block)
+                if finder:
+                    signs |= finder.signs(block)
+            if portion.lines:
+                yield Sighted(portion.digest(), signs)
 
     @property
     def rules(self) -> Sequence[FilterRule]:
-        return self._classifier.rules
+        return self._sorter.rules
 
     def taken(self, rule_id: str, chunks: Iterable[bytes]) -> Iterator[tuple[int, list[bytes], set[int]]]:
         """Block by block: the number of its first line, its lines, and the numbers of those that the rule takes."""
-        wanted = next((at for at, rule in enumerate(self.rules) if rule.id == rule_id), -1)
-        return self._start().taken(wanted, chunks)
+        wanted = next((at for at, rule in enumerate(self.rules) if rule.id == rule_id), None)
+        first = 1
+        for block in Blocks(chunks, self.limits, self._sorter.loud):
+            _, found = self._sorter.sort(block, lambda target, _count: target.kind.rule != wanted)
+            yield (
+                first,
+                block.lines,
+                {first + at for target, places in found if target.kind.rule == wanted for at in places},
+            )
+            first += len(block)
+            self._sorter.forget()
 
-    def _start(self) -> _Scan:
-        return _Scan(self._classifier, self._runs() if self._runs else None, self.limits)
+
+@contextlib.contextmanager
+def no_collection() -> Iterator[None]:
+    """Nothing in a scan refers to itself, and looking for what does takes a third of the time where no line repeats."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
-class _Scan:
+class Scan:
     """The state of one scan."""
 
-    def __init__(self, classifier: Classifier, finder: Openings | None, limits: ScanLimits) -> None:
-        self._classifier, self._finder, self._limits = classifier, finder, limits
-        self._rule_ids = [rule.id for rule in classifier.rules]
-        self._shapes: dict[bytes, Shape] = {}
+    def __init__(self, sorter: Sorter, finder: Openings | None, limits: ScanLimits) -> None:
+        self._sorter, self._finder, self._limits = sorter, finder, limits
+        self._rule_ids = [rule.id for rule in sorter.rules]
         self._runs: list[ScannedRun] = []
         self._kept: list[int] = []  # bytes kept of each closed run
         self._cut_runs = 0
         self._problems: list[str] = []
-        self._run = Run(1, "", limits, self._rule_ids, 0)
+        self._size = 0
         self._number = 1  # of the next line
-        self._wanted = _NO_RULE
-        self._taken: set[int] = set()  # numbers of the lines that the wanted rule took in this block
+        self._run = Run(1, "", limits, self._rule_ids, 0)
+        self._portion = Portion(sorter, limits, head=True)
+        self._index = 0  # of the portion in the file
 
-    def scan(self, name: str, chunks: Iterable[bytes]) -> ScannedFile:
-        size = 0
-        for block in Blocks(chunks, self._limits, self._loud):
-            size += block.size
-            self._block(block)
+    def end(self, name: str) -> ScannedFile:
+        """The file has no more blocks."""
+        self._flush()
         if self._number > 1:
             self._close()
         if self._cut_runs:
             self._problems.append(
                 f"of {self._cut_runs} earlier runs only the ends were kept, of the oldest not even those"
             )
-        return ScannedFile(name, size, self._number - 1, tuple(self._runs), tuple(self._problems))
+        return ScannedFile(name, self._size, self._number - 1, tuple(self._runs), tuple(self._problems))
 
-    def taken(self, rule: int, chunks: Iterable[bytes]) -> Iterator[tuple[int, list[bytes], set[int]]]:
-        """The blocks of the file, each with the numbers of the lines that the rule takes."""
-        self._wanted = rule
-        for block in Blocks(chunks, self._limits, self._loud):
-            first = self._number
-            self._block(block)
-            yield first, block.lines, self._taken
-            self._taken = set()
-
-    # ------------------------------------------------------------------------------------------ blocks
-    def _block(self, block: Block) -> None:
-        groups = _group(block.keys)
-        shapes = self._lookup(groups, block.lines)
-        opens = self._finder.openings(block.lines, groups, self._number) if self._finder else []
+    def block(self, block: Block) -> None:
+        """The block that follows."""
+        if block.piece // self._limits.portion != self._index or self._portion.full:
+            self._flush()
+            self._index = block.piece // self._limits.portion
+        self._size += block.size
+        number = self._number + self._portion.lines
+        opens = self._finder.openings(block, number) if self._finder else []
         if not opens:
-            self._part(block.lines, groups, shapes, block.size)
-            self._relieve()
+            self._portion.add(block)
             return
-        sizes = block.sizes()
-        borders = [0, *opens, len(block.lines)]
-        for start, end in itertools.pairwise(borders):
-            if start:
+        for at, part in zip([0, *opens], block.cut([0, *opens]), strict=True):
+            if at:
+                self._flush()
                 self._close()
-                started_by = clean.text(block.lines[start])
-                self._run = Run(self._number, started_by, self._limits, self._rule_ids, self._run.next_id)
-            self._part(block.lines[start:end], _group(block.keys[start:end]), shapes, sum(sizes[start:end]))
+                self._run = Run(self._number, clean.text(part.line(0)), self._limits, self._rule_ids, self._run.next_id)
+                self._portion = Portion(self._sorter, self._limits, head=True)
+            self._portion.add(part)
+
+    def takes(self, portions: Sequence[Sighted]) -> bool:
+        """Takes portions as they are, if they can be taken so; otherwise their blocks must be fed one by one."""
+        self._flush()
+        signs = frozenset[str]().union(*(portion.signs for portion in portions))
+        if self._run.head_open or (self._finder and self._finder.heeds(signs)):
+            return False
+        for digest, _ in portions:
+            self._add(digest)
+            self._size += digest.size
+            if self._finder:
+                self._finder.skip(digest.tail)
+        return True
+
+    def _flush(self) -> None:
+        """The run takes the portion; another one begins."""
+        if self._portion.lines:
+            self._add(self._portion.digest())
+
+    def _add(self, digest: Digest) -> None:
+        if digest.lines:
+            self._run.add(self._number, digest)
+            self._number += digest.lines
             self._relieve()
-
-    def _part(self, lines: list[bytes], groups: dict[bytes, list[int]], shapes: dict[bytes, Shape], size: int) -> None:
-        """Lines of one run."""
-        base, run, split = self._number, self._run, self._classifier.split
-        for key, places in groups.items():
-            shape = shapes[key]
-            mine = itemgetter(*places)(lines) if len(places) > 1 else (lines[places[0]],)
-            for kind, chosen in split(shape, mine):
-                if kind.rule == self._wanted:
-                    self._taken.update(base + places[at] for at in chosen or range(len(places)))
-                if chosen is None:
-                    run.add(shape, kind, base, places, mine)
-                else:
-                    run.add(shape, kind, base, [places[at] for at in chosen], [mine[at] for at in chosen])
-        run.edge(base, lines, size)
-        self._number += len(lines)
-
-    # ------------------------------------------------------------------------------------------ shapes
-    def _lookup(self, groups: Mapping[bytes, Sequence[int]], lines: Sequence[bytes]) -> dict[bytes, Shape]:
-        """The shape of each skeleton; those that are new are classified together."""
-        found: dict[bytes, Shape] = {}
-        news: dict[bytes, bytes] = {}  # skeleton -> what it is remembered by
-        for key in groups:
-            short = key if len(key) <= _LONG_KEY else hashlib.blake2b(key, digest_size=24).digest()
-            shape = self._shapes.get(short)
-            if shape is None:
-                news[key] = short
-            else:
-                found[key] = shape
-        made = self._classifier.shapes([(lines[groups[key][0]], key) for key in news])
-        for (key, short), shape in zip(news.items(), made, strict=True):
-            found[key] = self._shapes[short] = shape
-        return found
-
-    def _loud(self, states: Sequence[bytes]) -> list[bytes]:
-        """Of states that carriage returns overwrote, those that must be kept, in order."""
-        if len(self._shapes) > 2 * self._limits.max_templates:
-            self._forget()
-        found: list[int] = []
-        groups = _group([skeleton(state) for state in states])
-        shapes = self._lookup(groups, states)
-        for key, places in groups.items():
-            shape = shapes[key]
-            if not (shape.always_hot or shape.watch or shape.guarded):
-                continue
-            for kind, chosen in self._classifier.split(shape, [states[at] for at in places]):
-                if kind in (HOT, ALARM):
-                    found += places if chosen is None else [places[at] for at in chosen]
-        return [states[at] for at in sorted(found)]
-
-    def _forget(self) -> None:
-        """Forgets skeletons that have no lines in this run; seen again, they are classified again."""
-        self._shapes = {key: shape for key, shape in self._shapes.items() if shape.tallies}
+            self._sorter.forget()
+            self._portion = Portion(self._sorter, self._limits, head=self._run.head_open)
 
     # ------------------------------------------------------------------------------------------ bounds
     def _relieve(self) -> None:
@@ -200,8 +233,6 @@ class _Scan:
                 self._summarise(at)
         if self._run.kept + sum(self._kept) > self._limits.budget or self._run.crowded():
             self._run.relieve(self._limits.budget - sum(self._kept))
-        if len(self._shapes) > self._limits.max_templates:
-            self._forget()
 
     def _close(self) -> None:
         self._problems += self._run.problems()
@@ -219,11 +250,3 @@ class _Scan:
         if self._kept[at] > SUMMARY_COST:
             self._runs[at], self._kept[at] = summary(self._runs[at]), SUMMARY_COST
             self._cut_runs += 1
-
-
-def _group(keys: Sequence[bytes]) -> dict[bytes, list[int]]:
-    """Where each skeleton stands."""
-    groups: defaultdict[bytes, list[int]] = defaultdict(list)
-    for at, key in enumerate(keys):
-        groups[key].append(at)
-    return groups

@@ -7,12 +7,15 @@ The patterns are RE2 (linear, and fit to be erased for skeletons); what is benig
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Literal
 
 from triage.compress.linewise import Confined
+from triage.compress.outline import blur
 from triage.regex import erase
 
 Grade = Literal["", "mention", "warning", "error"]
+END = r"[\t ]*$"  # stands for the $ of a mark
 
 # Says by its form that something went wrong: no rule takes it.
 ERROR = (
@@ -36,8 +39,10 @@ MENTION = (
     r"(?i:\b(?:errors?|exceptions?|fail(?:s|ed|ing|ures?)?|abort(?:s|ed|ing)?|crash(?:es|ed)?|killed|faults?)\b)",
     r"(?i:\b(?:refused|permission denied|access denied|not permitted|timed out|unrecoverable|corrupt(?:ed|ion)?)\b)",
     r"(?i:\b(?:panic|fatal|critical|unable to|cannot)\b)",
-    r"(?i:[:=]\s*[+-]?(?:nan|inf)\b)|(?i:\bnan iterations[ :=]+[1-9])",
+    r"(?i:[:=]\s*[+-]?(?:nan|inf)\b)",
+    r"\bnan iterations[ :=]+[1-9]",
 )
+MARKS = (*ERROR, *WARNING, *MENTION)
 
 # Names trouble that is absent, or a quantity.
 _TROUBLE = r"(?:errors?|warnings?|failures?|failed|fails|exceptions?|aborted|crashed|killed|faults?)"
@@ -56,8 +61,8 @@ BENIGN = (
 
 @functools.cache
 def _patterns(grade: Literal["error", "warning", "any"]) -> Confined:
-    chosen = {"error": ERROR, "warning": WARNING, "any": (*ERROR, *WARNING, *MENTION)}[grade]
-    return Confined(chosen, end=r"[\t ]*$")
+    chosen = {"error": ERROR, "warning": WARNING, "any": MARKS}[grade]
+    return Confined(chosen, end=END)
 
 
 @functools.cache
@@ -93,4 +98,29 @@ def all_alarm(text: bytes) -> bool:
 
 def erased() -> tuple[str, ...]:
     """Patterns over skeletons: a skeleton that none matches belongs to no line with a mark."""
-    return tuple(erase(pattern) for pattern in (*ERROR, *WARNING, *MENTION))
+    return tuple(map(erase, MARKS))
+
+
+def gravest(patterns: Sequence[str], text: str) -> Grade:
+    """The gravest mark of these patterns that the text, which excuses nothing, carries."""
+    grades: tuple[tuple[Grade, tuple[str, ...]], ...] = (("error", ERROR), ("warning", WARNING), ("mention", MENTION))
+    for grade, all_of_it in grades:
+        chosen = tuple(pattern for pattern in all_of_it if pattern in patterns)
+        if chosen and any_of(chosen).found(text):
+            return grade
+    return ""
+
+
+@functools.lru_cache(256)
+def any_of(patterns: tuple[str, ...]) -> Confined:
+    return Confined(patterns, end=END)
+
+
+@functools.cache
+def _blurred_benign() -> Confined:
+    return Confined([blur(pattern) for pattern in BENIGN])
+
+
+def excusable(outline: str) -> bool:
+    """Whether a line of this outline may speak of trouble that is absent."""
+    return _blurred_benign().found(outline)

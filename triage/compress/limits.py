@@ -24,10 +24,16 @@ class ScanLimits:
     line_keep: int = 64 << 10  # to this much at either end
     max_templates: int = 20_000
     max_runs: int = 200  # runs kept with their lines; of more, the oldest but the first are summed up
-    block: int = 256 << 10  # fits the second-level cache
+    block: int = 128 << 10  # with its lines and their outlines it fits the second-level cache
+    portion: int = 16  # blocks from one look at the budget to the next
 
     @property
     def line_cut(self) -> tuple[int, int]:
         """(longest line, what is kept at either end), no more than the budget can bear."""
         longest = min(self.line_limit, max(8 << 10, self.budget // 16))
         return longest, min(self.line_keep, longest // 4)
+
+    def quota(self, name: str) -> tuple[int, int]:
+        """Occurrences kept of a template of this kind."""
+        found: tuple[int, int] = getattr(self, name)
+        return found

@@ -47,6 +47,14 @@ class LineSet:
         self._always = [always[at : at + _TOGETHER] for at in range(0, len(always), _TOGETHER)]
         self._groups: list[Any] = [None] * len(self._always)
 
+    @classmethod
+    def changed(
+        cls, change: Callable[[str], str], needs: Needs, patterns: Sequence[str], start: str, end: str
+    ) -> LineSet:
+        """The patterns, each changed; needs: the words of a changed one, found out from the one that it was."""
+        real = {change(pattern): pattern for pattern in patterns}
+        return cls([change(pattern) for pattern in patterns], start, end, lambda changed: needs(real[changed]))
+
     def one(self, index: int) -> Confined:
         """The pattern alone."""
         found = self._one[index]

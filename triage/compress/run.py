@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from triage.compress.classify import Shape
 from triage.compress.limits import ScanLimits
+from triage.compress.portion import Digest
 from triage.compress.tally import LINE_COST, TEMPLATE_COST, Kind, Tally
 from triage.domain import RawLine, ScannedRun, Template
 
@@ -47,61 +47,58 @@ class Run:
         self.kept = 0  # about how many bytes are kept
         self._rule_ids = rule_ids
         self._limits = limits
-        self._quotas = {name: getattr(limits, name) for name in ("hot", "alarm", "plain", "routine")}
-        self._tallies: list[Tally] = []
-        self._shapes: list[Shape] = []
+        self._quotas = {name: limits.quota(name) for name in ("hot", "alarm", "plain", "routine")}
+        self._tallies: dict[tuple[bytes, Kind], Tally] = {}
         self._overflow: dict[Kind, Tally] = {}
         self._head: list[RawLine] = []
-        self._head_open = True
+        self.head_open = True  # the next lines are its head
         self._head_room = limits.budget // 16
         self._tail: deque[tuple[int, Sequence[bytes], int]] = deque()
         self._tail_lines = 0
         self._given_up: dict[str, str] = {}
 
     # ------------------------------------------------------------------------------------------ filling
-    def add(self, shape: Shape, kind: Kind, base: int, places: Sequence[int], lines: Sequence[bytes]) -> None:
-        """Lines of one template, in order; their numbers are base + place."""
-        tally = shape.tallies.get(kind)
-        if tally is None:
-            tally = self._new(kind)
-            if not shape.tallies:
-                self._shapes.append(shape)
-            shape.tallies[kind] = tally
-        self.kept += tally.add(base, places, lines)
-        if shape.labels and kind.rule < 0:
-            tally.add_labels(lines, shape.labels, shape.clean)
+    def add(self, first_number: int, digest: Digest) -> None:
+        """The run goes on with these lines, the first of which has this number."""
+        for part in digest.parts:
+            tally = self._tallies.get((part.name, part.kind))
+            if tally is None:
+                tally = self._tallies[part.name, part.kind] = self._new(part.kind)
+            self.kept += tally.add(first_number, part)
+        self.bytes_in += digest.size
+        self.last_line = first_number + digest.lines - 1
+        taken = self._extend_head(first_number, digest.head) if self.head_open else 0
+        tail = digest.tail[max(0, taken + len(digest.tail) - digest.lines) :]
+        tail = tail[max(0, len(tail) - self._limits.tail_lines) :]
+        if tail:
+            self._extend_tail(first_number + digest.lines - len(tail), tail)
 
     def _new(self, kind: Kind) -> Tally:
         tally = Tally(self.next_id, kind, self._quotas[kind.name])
         self.next_id += 1
-        self._tallies.append(tally)
         self.kept += TEMPLATE_COST
         return tally
 
-    def edge(self, first_number: int, lines: Sequence[bytes], size: int) -> None:
-        """The run goes on with these lines."""
-        self.bytes_in += size
-        self.last_line = first_number + len(lines) - 1
-        at = 0
-        while self._head_open and at < len(lines):
-            cost = len(lines[at]) + LINE_COST
-            if self._head and (len(self._head) >= self._limits.head_lines or cost > self._head_room):
-                self._head_open = False
-                break
-            self._head.append(RawLine(first_number + at, lines[at]))
+    def _extend_head(self, first_number: int, lines: Sequence[bytes]) -> int:
+        """Returns how many of the lines the head takes."""
+        for at, line in enumerate(lines):
+            cost = len(line) + LINE_COST
+            if self._head and cost > self._head_room:
+                self.head_open = False
+                return at
+            self._head.append(RawLine(first_number + at, line))
             self._head_room -= cost
             self.kept += cost
-            at += 1
-        if at < len(lines):
-            self._extend_tail(first_number + at, lines[at:] if at else lines)
+            if len(self._head) >= self._limits.head_lines:
+                self.head_open = False
+                return at + 1
+        return len(lines)
 
     def _extend_tail(self, first_number: int, lines: Sequence[bytes]) -> None:
         """Holds the last pieces that make up the tail; which lines exactly is settled on closing."""
-        start = max(0, len(lines) - self._limits.tail_lines)
-        piece = lines[start:]
-        cost = sum(map(len, piece)) + len(piece) * LINE_COST
-        self._tail.append((first_number + start, piece, cost))
-        self._tail_lines += len(piece)
+        cost = sum(map(len, lines)) + len(lines) * LINE_COST
+        self._tail.append((first_number, lines, cost))
+        self._tail_lines += len(lines)
         self.kept += cost
         while self._tail_lines - len(self._tail[0][1]) >= self._limits.tail_lines:
             _, dropped, cost = self._tail.popleft()
@@ -121,8 +118,6 @@ class Run:
 
     # ------------------------------------------------------------------------------------------ closing
     def close(self) -> ScannedRun:
-        for shape in self._shapes:
-            shape.tallies.clear()
         templates = tuple(self._template(tally) for tally in sorted(self._all(), key=lambda tally: tally.id))
         edges = (*self._head, *self._tail_of_run())
         return ScannedRun(self.first_line, self.last_line, templates, edges, self.bytes_in, self.started_by)
@@ -131,7 +126,7 @@ class Run:
         return tally.template(self._rule_ids[tally.kind.rule] if tally.kind.rule >= 0 else None)
 
     def _all(self) -> Iterator[Tally]:
-        yield from self._tallies
+        yield from self._tallies.values()
         yield from self._overflow.values()
 
     def problems(self) -> list[str]:
@@ -158,7 +153,7 @@ class Run:
 
     def _limit(self, name: str, quota: tuple[int, int]) -> int:
         self._quotas[name] = (min(self._quotas[name][0], quota[0]), min(self._quotas[name][1], quota[1]))
-        freed = sum(tally.limit(quota) for tally in self._tallies if tally.kind.name == name)
+        freed = sum(tally.limit(quota) for tally in self._tallies.values() if tally.kind.name == name)
         if freed:
             self._given_up[name] = f"at most {quota[0]} + {quota[1]} lines of each {name} template were kept"
         return freed
@@ -168,28 +163,23 @@ class Run:
 
         Returns how many bytes that frees.
         """
-        places = [at for at, tally in enumerate(self._tallies) if tally.kind.name == name]
+        keys = [key for key, tally in self._tallies.items() if tally.kind.name == name]
         apart = min(_KEEP_APART, self._limits.max_templates // 20, self._limits.budget // 16_000)
-        middle: set[int] = set()
+        middle: list[tuple[bytes, Kind]] = []
         freed = 0
-        for at in places[apart : len(places) - apart]:
+        for key in keys[apart : len(keys) - apart]:
             if freed >= excess and len(middle) >= surplus:
                 break
-            middle.add(at)
-            freed += self._tallies[at].cost()
+            middle.append(key)
+            freed += self._tallies[key].cost()
         if not middle:
             return 0
-        for at in middle:
-            tally = self._tallies[at]
+        for key in middle:
+            tally = self._tallies.pop(key)
             if tally.kind not in self._overflow:
                 self._overflow[tally.kind] = Tally(self.next_id, tally.kind, (0, 0))
                 self.next_id += 1
             self._overflow[tally.kind].absorb(tally)
-        self._tallies = [tally for at, tally in enumerate(self._tallies) if at not in middle]
-        kept = set(map(id, self._tallies))
-        for shape in self._shapes:
-            shape.tallies = {kind: tally for kind, tally in shape.tallies.items() if id(tally) in kept}
-        self._shapes = [shape for shape in self._shapes if shape.tallies]
         if name != "routine":
             lines = sum(tally.count for kind, tally in self._overflow.items() if kind.name == name)
             self._given_up[name + " summed up"] = f"{lines} {name} lines of rare wordings were only counted"

@@ -1,8 +1,8 @@
-"""What is kept of one template and of one run, and what is given up when that grows too large."""
+"""What is kept of one template, in a portion of the file and in one run."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable
 from typing import Literal, NamedTuple
 
 from triage.compress import clean
@@ -22,6 +22,35 @@ class Kind(NamedTuple):
 
 HOT, ALARM, PLAIN = Kind("hot"), Kind("alarm"), Kind("plain")
 
+Placed = tuple[int, bytes]  # place among the lines of a portion, and the line
+
+
+class Target:
+    """A template: the lines of one skeleton and kind. labels: how many rank labels of its lines are to be noted."""
+
+    __slots__ = ("clean", "kind", "labels", "name")
+
+    def __init__(self, name: bytes, kind: Kind, labels: int, is_clean: bool) -> None:
+        self.name, self.kind, self.labels, self.clean = name, kind, labels, is_clean
+
+    def label_of(self, line: bytes) -> bytes:
+        """The rank labels in front of a line; a label ends in a colon."""
+        if not self.clean:
+            line = clean.plain(line)
+        end = line.find(b":")
+        return line[: (end if self.labels == 1 else line.find(b":", end + 1)) + 1]
+
+
+class Part(NamedTuple):
+    """What a portion of the file holds of one template: of more lines than these, the first and the last."""
+
+    name: bytes
+    kind: Kind
+    total: int
+    first: list[Placed]
+    last: list[Placed]
+    labels: Collection[bytes]
+
 
 class Tally:
     """The lines of one template in one run: all counted, the first and last kept."""
@@ -33,38 +62,29 @@ class Tally:
         self.count = 0
         self.first: list[RawLine] = []
         self.last: list[RawLine] = []
-        self.labels: set[bytes] | None = None
+        self.labels: set[bytes] = set()
 
-    def add(self, base: int, places: Sequence[int], lines: Sequence[bytes]) -> int:
-        """Adds these lines, numbered base + place; returns about how many bytes more are kept."""
-        self.count += len(lines)
+    def add(self, base: int, part: Part) -> int:
+        """Adds lines that follow, numbered base + place; returns about how many bytes more are kept."""
+        self.count += part.total
+        self._note(part.labels)
         most, tail = self.quota
+        lines = [RawLine(base + place, line) for place, line in (*part.first, *part.last)]
         start = min(most - len(self.first), len(lines)) if not self.last else 0
-        cost = 0
-        for at in range(start):
-            self.first.append(RawLine(base + places[at], lines[at]))
-            cost += len(lines[at]) + LINE_COST
-        for at in range(max(start, len(lines) - tail), len(lines)):
-            self.last.append(RawLine(base + places[at], lines[at]))
-            cost += len(lines[at]) + LINE_COST
+        cost = _cost(lines[:start])
+        self.first += lines[:start]
+        added = lines[max(start, len(lines) - tail) :]
+        cost += _cost(added)
+        self.last += added
         surplus = len(self.last) - tail
         if surplus > 0:
-            cost -= sum(len(line.raw) + LINE_COST for line in self.last[:surplus])
+            cost -= _cost(self.last[:surplus])
             del self.last[:surplus]
         return cost
 
-    def add_labels(self, lines: Sequence[bytes], labels: int, is_clean: bool) -> None:
-        """Notes the rank labels in front of these lines; a label ends in a colon."""
-        if self.labels is None:
-            self.labels = set()
-        if len(self.labels) > MAX_LABELS:
-            return
-        if not is_clean:
-            lines = [clean.plain(line) for line in lines]
-        if labels == 1:
-            self.labels.update({line[: line.find(b":") + 1] for line in lines})
-        else:
-            self.labels.update({line[: line.find(b":", line.find(b":") + 1) + 1] for line in lines})
+    def _note(self, labels: Collection[bytes]) -> None:
+        if labels and len(self.labels) < MAX_LABELS:
+            self.labels.update(labels)
 
     def limit(self, quota: tuple[int, int]) -> int:
         """Keeps no more than this from now on; returns how many bytes that frees."""
@@ -80,15 +100,16 @@ class Tally:
     def absorb(self, other: Tally) -> None:
         """Counts the lines of another template as its own, and keeps none of them."""
         self.count += other.count
-        if other.labels and len(self.labels or ()) < MAX_LABELS:
-            self.labels = (self.labels or set()) | other.labels
+        self._note(other.labels)
 
     def cost(self) -> int:
-        kept = len(self.first) + len(self.last)
-        text = sum(len(line.raw) for line in self.first) + sum(len(line.raw) for line in self.last)
-        return TEMPLATE_COST + text + kept * LINE_COST + 60 * len(self.labels or ())
+        return TEMPLATE_COST + _cost(self.first) + _cost(self.last) + 60 * len(self.labels)
 
     def template(self, rule_id: str | None) -> Template:
-        ranks = {found for label in self.labels or () if (found := clean.rank(label)) is not None}
+        ranks = {found for label in self.labels if (found := clean.rank(label)) is not None}
         hot = self.kind.name == "hot"
         return Template(self.id, self.count, tuple(self.first), tuple(self.last), rule_id, hot, tuple(sorted(ranks)))
+
+
+def _cost(lines: Iterable[RawLine]) -> int:
+    return sum(len(line.raw) + LINE_COST for line in lines)

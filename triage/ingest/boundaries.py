@@ -7,25 +7,28 @@ Kernel logs are never split: what a boot follows may be the cause of it.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any, Protocol
 
 from triage.ingest.text import readable
 from triage.ingest.times import Clock
-from triage.regex import skeleton
+from triage.regex import compile_pattern, erase, skeleton
 
 _OPENING = 3  # non-blank lines that a file starts with, and that must come again together
 _LOOK_BACK = 40
 _LOOK_AHEAD = 12
 _SILENCE = timedelta(minutes=20)
 _UNDER_ONE_JOB = 50  # so many lines after the last job id, another one is no neighbour that writes into the same file
-_MOST_KEYS = 50_000
+_MOST_KEYS = 20_000
+_SEEN = 2000  # bytes of a line that are looked at
 _MOST_JOBS = 100  # a file with more is the log of a scheduler
 _MOST_TESTS = 1000  # looks around a line; a banner that comes this often is none
 
-_DATE = re.compile(r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? .{0,40}\d\d:\d\d:\d\d.{0,20}\b20\d\d(?: .{0,8})?$")
+_DATE = re.compile(r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? .{0,40}\d\d:\d\d:\d\d.{0,20}\b\d{4}(?: .{0,8})?$")
 _CANCELLED = re.compile(r"\*\*\* JOB \d+ ON \S+ CANCELLED AT ")
 _LAUNCH = re.compile(
     r"Setting OMP_NUM_THREADS environment variable for each process|\[(?:runner|launch)\.py:\d+:main\]|NVIDIA-SMI \d"
@@ -52,13 +55,27 @@ _DATED = b"a line that is a date"
 _RULED = re.compile(rb"[-=+|_*# ]{2,}")
 
 
+class Block(Protocol):
+    """Lines in a row. counts: how many lines each outline (the line with a zero for each digit) has."""
+
+    @property
+    def counts(self) -> Mapping[bytes, int]: ...
+    @property
+    def lines(self) -> Sequence[bytes]: ...
+    def last(self, count: int) -> Sequence[bytes]: ...
+    def places(self, wanted: Collection[bytes]) -> Iterable[int]:
+        """The places of the lines of these outlines, ascending."""
+        ...
+
+
 class Boundaries:
     """The borders of one file, asked block after block, in order."""
 
     def __init__(self) -> None:
         self._opening: list[bytes] = []
         self._split = True
-        self._kinds: dict[bytes, str] = {}
+        self._kinds: dict[bytes, str] = {}  # by outline
+        self._possible: dict[bytes, bool] = {}  # by skeleton
         self._before: deque[bytes] = deque(maxlen=_LOOK_BACK)
         self._run_start = 1
         self._began: datetime | None = None  # the time on the run's first line
@@ -68,21 +85,18 @@ class Boundaries:
         self._restarts = -1
         self._tests = _MOST_TESTS
 
-    def openings(self, lines: Sequence[bytes], groups: Mapping[bytes, Sequence[int]], first_number: int) -> list[int]:
-        """The places in this block where a new run begins, ascending.
-
-        groups: the places of the lines of each skeleton; first_number: the number of the block's first line.
-        """
+    def openings(self, block: Block, first_number: int) -> list[int]:
+        """The places in this block where a new run begins, ascending. first_number: of the block's first line."""
         if first_number == 1:
-            self._learn(lines)
+            self._learn(block.lines)
         found: list[int] = []
         if self._split:
-            for at, kind in self._candidates(lines, groups):
-                if self._begins(kind, lines, at, first_number + at) and first_number + at > 1:
+            for at, kind in self._candidates(block):
+                if self._begins(kind, block.lines, at, first_number + at) and first_number + at > 1:
                     found.append(at)
                     self._run_start, self._cancelled = first_number + at, False
-                    self._began = _time(readable(lines[at][:400]))
-        self._before.extend(lines[-_LOOK_BACK:])
+                    self._began = _time(readable(block.lines[at][:400]))
+        self._before.extend(block.last(_LOOK_BACK))
         return found
 
     def _learn(self, lines: Sequence[bytes]) -> None:
@@ -90,22 +104,53 @@ class Boundaries:
         self._opening = [_shape(line) for line in head]
         self._split = not any(_NOT_SPLIT.search(readable(line[:400])) for line in lines[:20])
 
-    def _candidates(self, lines: Sequence[bytes], groups: Mapping[bytes, Sequence[int]]) -> list[tuple[int, str]]:
-        found: list[tuple[int, str]] = []
-        for key, places in groups.items():
-            kind = self._kinds.get(key)
+    def signs(self, block: Block) -> frozenset[str]:
+        """What kinds of candidates the block holds, wherever it stands behind the file's first block."""
+        return frozenset(self._wanted(block).values()) if self._split else frozenset()
+
+    def heeds(self, signs: Iterable[str]) -> bool:
+        """Whether, after all blocks so far, candidates of these kinds could make a difference."""
+        opening = self._tests > 0 and (self._cancelled or not self._repeats)
+        deaf = {"launch": not self._cancelled, "opening": not opening}
+        return self._split and not all(deaf.get(sign, False) for sign in signs)
+
+    def skip(self, last: Sequence[bytes]) -> None:
+        """Lines went by that make no difference; these are the last of them."""
+        self._before.extend(last[-_LOOK_BACK:])
+
+    def _candidates(self, block: Block) -> list[tuple[int, str]]:
+        return sorted((at, kind) for outline, kind in self._wanted(block).items() for at in block.places({outline}))
+
+    def _wanted(self, block: Block) -> dict[bytes, str]:
+        """The kinds of the outlines that are candidates."""
+        wanted: dict[bytes, str] = {}
+        for outline in block.counts:
+            kind = self._kinds.get(outline)
             if kind is None:
                 if len(self._kinds) > _MOST_KEYS:
                     self._kinds.clear()
-                kind = self._kinds[key] = self._kind(lines[places[0]])
+                kind = self._kinds[outline] = self._kind(outline) if self._may_open(outline) else ""
             if kind:
-                found += ((at, kind) for at in places)
-        found.sort()
-        return found
+                wanted[outline] = kind
+        return wanted
 
-    def _kind(self, line: bytes) -> str:
-        """Of all lines with the skeleton of this one; what a candidate really says is looked at again."""
-        text = readable(line[:2000])
+    def _may_open(self, outline: bytes) -> bool:
+        """Whether a line of this skeleton may open a run; outlines often do not repeat, skeletons do."""
+        key = skeleton(outline[:_SEEN])
+        known = self._possible.get(key)
+        if known is None:
+            if len(self._possible) > _MOST_KEYS:
+                self._possible.clear()
+            text = _outline_text(outline)
+            known = self._possible[key] = (
+                bool(self._opening and _wording(text) == self._opening[0])
+                or _any_opening().search(skeleton(text.strip().encode()).decode()) is not None
+            )
+        return known
+
+    def _kind(self, outline: bytes) -> str:
+        """Of all lines with the outline; what a candidate really says is looked at again."""
+        text = _outline_text(outline)
         if "CANCELLED" in text and _CANCELLED.search(text):
             return "cancelled"
         if ("id" in text or "ID" in text) and _JOB_ID.search(text):
@@ -124,7 +169,7 @@ class Boundaries:
         if kind == "job":
             return self._other_job(lines, at, number)
         if kind == "restart":
-            match = _RESTART.search(readable(lines[at][:2000]))
+            match = _RESTART.search(readable(lines[at][:_SEEN]))
             count = int(match[1]) if match else -1
             risen = count > max(self._restarts, 0)
             self._restarts = max(self._restarts, count)
@@ -141,7 +186,7 @@ class Boundaries:
         return False
 
     def _other_job(self, lines: Sequence[bytes], at: int, number: int) -> bool:
-        match = _JOB_ID.search(readable(lines[at][:2000]))
+        match = _JOB_ID.search(readable(lines[at][:_SEEN]))
         if not match:
             return False
         last = max(self._jobs.values(), default=None)
@@ -173,9 +218,21 @@ class Boundaries:
         return now is not None and last is not None and now - last > _SILENCE
 
 
+@functools.cache
+def _any_opening() -> Any:
+    """What matches the skeleton of every line that is a candidate of any kind but "opening"."""
+    patterns = [of.pattern for of in (_CANCELLED, _JOB_ID, _RESTART, _LAUNCH)]
+    return compile_pattern(erase("|".join(f"(?:{pattern})" for pattern in (*patterns, f"^(?:{_DATE.pattern})"))))
+
+
+def _outline_text(outline: bytes) -> str:
+    """What lines of the outline say; the digits of spelled escape sequences are put back."""
+    return readable(outline[:_SEEN].replace(b"#000[", b"#033[").replace(rb"\u000b[", rb"\u001b["))
+
+
 def _shape(line: bytes) -> bytes:
     """What a line has in common with the same line of another run: no digits, no dates, tables of any width."""
-    text = readable(line[:2000])
+    text = readable(line[:_SEEN])
     return _DATED if _DATE.match(text.strip()) else _wording(text)
 
 
