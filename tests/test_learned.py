@@ -20,6 +20,7 @@ from triage.evidence.jobprint import job_print
 from triage.evidence.match import Matcher
 from triage.ingest import assemble, boundaries
 from triage.pipeline import Parts
+from triage.runbooks import runbooks
 from triage.store.incidents import IncidentStore
 from triage.store.rules import RuleStore
 
@@ -31,7 +32,7 @@ KERR = "KeyError: 'tokens'\n"
 
 @pytest.fixture(scope="module")
 def knowledge() -> Knowledge:
-    return Knowledge(kb.taxonomy(), Matcher(kb.signatures()), kb.cascades(), kb.advice())
+    return Knowledge(kb.taxonomy(), Matcher(kb.signatures()), kb.cascades(), runbooks())
 
 
 @pytest.fixture

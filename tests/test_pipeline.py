@@ -11,11 +11,12 @@ from triage.diagnose.judge import Knowledge
 from triage.domain import Folded
 from triage.evidence.match import Matcher
 from triage.pipeline import Parts
+from triage.runbooks import runbooks
 
 
 @pytest.fixture(scope="module")
 def knowledge() -> Knowledge:
-    return Knowledge(kb.taxonomy(), Matcher(kb.signatures()), kb.cascades(), kb.advice())
+    return Knowledge(kb.taxonomy(), Matcher(kb.signatures()), kb.cascades(), runbooks())
 
 
 def log_of(step: str, lines: int) -> str:

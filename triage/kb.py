@@ -1,4 +1,7 @@
-"""The sole reader of kb/: taxonomy, signatures, filter rules, known incidents, banks of lines. Each entry is checked against its schema."""
+"""The reader of kb/: taxonomy, signatures, filter rules, known incidents, banks of lines; runbooks.py reads the runbooks.
+
+Each entry is checked against its schema.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from typing import Any, TypeVar
 
 import yaml
 
-from triage.domain import Advice, Cascade, FilterRule, KnownIncident, Signature, Source
+from triage.domain import Cascade, FilterRule, KnownIncident, Signature, Source
 from triage.errors import KnowledgeError
 from triage.taxonomy import FailureType, Taxonomy
 
@@ -21,7 +24,7 @@ VERDICTS = ("confirmed", "corrected", "rejected", "none")  # of a past incident
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _KINDS = {
     "KnownIncident": "the incident", "Signature": "the signature", "FilterRule": "the filter rule", "Cascade": "the cascade",
-    "Advice": "the advice",
+    "Runbook": "the runbook of", "RunbookStep": "a step", "When": "when",
 }  # fmt: skip
 _MACRO = re.compile(r"%\{(\w+)\}")
 T = TypeVar("T")
@@ -132,45 +135,28 @@ def known_incidents() -> tuple[KnownIncident, ...]:
 def cascades() -> tuple[Cascade, ...]:
     """kb/cascades.yaml: what explains what."""
     path = root() / "cascades.yaml"
-    rules = tuple(_build(Cascade, entry, path) for entry in _entries(path, {}))
+    rules = tuple(build(Cascade, entry, path) for entry in _entries(path, {}))
     labels = taxonomy()
     for rule in rules:
         for name in (*rule.cause, *rule.effect):
             if "." not in name and "*" not in name:
-                _member(name, labels.types, f"{path}: cascade {rule.id}:")
-        _member(rule.order, ("before", "any"), f"{path}: cascade {rule.id}: order")
+                member(name, labels.types, f"{path}: cascade {rule.id}:")
+        member(rule.order, ("before", "any"), f"{path}: cascade {rule.id}: order")
     return rules
-
-
-@functools.cache
-def advice() -> Mapping[str, Advice]:
-    """kb/advice.yaml, one entry for every failure type of the taxonomy."""
-    path = root() / "advice.yaml"
-    doc = read_yaml(path)
-    labels = taxonomy()
-    for name in (*doc["types"], *labels.types):
-        _member(name, labels.types, f"{path}: failure type")
-        _member(name, doc["types"], f"{path}: no advice for")
-    found = {
-        name: _build(Advice, {"id": name, **doc["default"], **entry}, path) for name, entry in doc["types"].items()
-    }
-    for entry in found.values():
-        _member(entry.action, labels.actions, f"{path}: action of {entry.id}")
-    return found
 
 
 def load_signatures(path: Path) -> tuple[Signature, ...]:
     """kb/signatures/X.yaml: a list of signatures; `pattern` may stand for a single entry of `patterns`."""
-    found = tuple(_build(Signature, entry, path) for entry in _entries(path, {"pattern": "patterns"}))
+    found = tuple(build(Signature, entry, path) for entry in _entries(path, {"pattern": "patterns"}))
     labels = taxonomy()
     for s in found:
         where = f"{path}: signature {s.id}"
-        _member(s.failure_type, labels.types, f"{where}: failure_type")
-        _member(s.root_cause_class, labels.root_cause_classes, f"{where}: root_cause_class")
-        _member(s.role, labels.roles, f"{where}: role")
-        _member(s.outcome, labels.outcomes, f"{where}: outcome")
+        member(s.failure_type, labels.types, f"{where}: failure_type")
+        member(s.root_cause_class, labels.root_cause_classes, f"{where}: root_cause_class")
+        member(s.role, labels.roles, f"{where}: role")
+        member(s.outcome, labels.outcomes, f"{where}: outcome")
         if s.action:
-            _member(s.action, labels.actions, f"{where}: action")
+            member(s.action, labels.actions, f"{where}: action")
         if not s.patterns:
             raise KnowledgeError(f"{where}: no pattern")
     return found
@@ -178,7 +164,7 @@ def load_signatures(path: Path) -> tuple[Signature, ...]:
 
 def load_filters(path: Path) -> tuple[FilterRule, ...]:
     """kb/filters/X.yaml: a list of rules; a pattern may use the pieces of kb/macros.yaml."""
-    rules = (_build(FilterRule, entry, path) for entry in _entries(path, {}))
+    rules = (build(FilterRule, entry, path) for entry in _entries(path, {}))
     return tuple(dataclasses.replace(r, pattern=expand(r.pattern, macros(), f"{path}: rule {r.id}")) for r in rules)
 
 
@@ -213,13 +199,13 @@ def load_incident(path: Path) -> KnownIncident:
     if not isinstance(listed, list) or not all(isinstance(s, dict) and s.get("url") for s in listed):
         raise KnowledgeError(f"{path}: sources must be a list, each with a url")
     sources = tuple(Source(str(s["url"]), str(s.get("title", ""))) for s in listed)
-    incident = _build(KnownIncident, {**doc, "sources": sources}, path)
+    incident = build(KnownIncident, {**doc, "sources": sources}, path)
     if not incident.id or not incident.title:
         raise KnowledgeError(f"{path}: an incident needs an id and a title")
     labels = taxonomy()
-    _member(incident.outcome, VERDICTS, f"{path}: outcome")
-    _member(incident.failure_type, labels.types, f"{path}: failure_type")
-    _member(incident.root_cause_class, labels.root_cause_classes, f"{path}: root_cause_class")
+    member(incident.outcome, VERDICTS, f"{path}: outcome")
+    member(incident.failure_type, labels.types, f"{path}: failure_type")
+    member(incident.root_cause_class, labels.root_cause_classes, f"{path}: root_cause_class")
     return incident
 
 
@@ -247,8 +233,9 @@ def _entries(path: Path, singular: Mapping[str, str]) -> Iterator[dict[str, Any]
         yield entry
 
 
-def _build(cls: type[T], entry: Mapping[str, Any], path: Path) -> T:
-    where = f"{path}: {_KINDS[cls.__name__]} {str(entry.get('id') or 'without an id')[:60]}"
+def build(cls: type[T], entry: Mapping[str, Any], place: Path | str) -> T:
+    """The value that the entry describes. Errors: KnowledgeError for a field that is unknown, missing or of another form."""
+    where = f"{place}: {_KINDS[cls.__name__]} {str(entry.get('id') or 'without an id')[:60]}"
     fields = {f.name: f for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
     unknown = {str(name) for name in entry if name not in fields}
     missing = {n for n, f in fields.items() if f.default is dataclasses.MISSING and n not in entry}
@@ -260,10 +247,12 @@ def _build(cls: type[T], entry: Mapping[str, Any], path: Path) -> T:
         if kind.startswith("tuple"):
             if not isinstance(value, (list, tuple)):
                 raise KnowledgeError(f"{where}: {name} must be a list")
-            values[name] = tuple(value if name == "sources" else map(str, value))
+            values[name] = tuple(v if dataclasses.is_dataclass(v) else str(v) for v in value)
         elif kind in ("int", "bool"):
             if not isinstance(value, int):
                 raise KnowledgeError(f"{where}: {name} must be {kind}")
+            values[name] = value
+        elif dataclasses.is_dataclass(value):
             values[name] = value
         else:
             values[name] = sys.intern(str(value))
@@ -281,7 +270,8 @@ def _amiss(unknown: set[str], missing: set[str], known: list[str]) -> str:
     return "; ".join(words)
 
 
-def _member(value: str, allowed: Any, where: str) -> None:
+def member(value: str, allowed: Any, where: str) -> None:
+    """Errors: KnowledgeError for a value that is not allowed."""
     if value not in allowed:
         raise KnowledgeError(f"{where} {value!r} is not one of {', '.join(sorted(allowed))}")
 

@@ -16,6 +16,28 @@ def rank_ranges(numbers: Iterable[int]) -> str:
     return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in out)
 
 
+def host_list(hosts: Iterable[str]) -> str:
+    """("gpu01", "gpu02", "gpu03", "gpu07", "login") -> "gpu[01-03,07],login": what Slurm's --exclude and NodeName take.
+
+    Only numbers of the same number of digits are folded, as Slurm counts with the width of the first one.
+    """
+    groups: dict[tuple[str, int], set[int]] = {}
+    for host in dict.fromkeys(hosts):
+        stem = host.rstrip("0123456789")
+        digits = host[len(stem) :] if host[len(stem) :].isascii() else ""
+        groups.setdefault((stem, len(digits)) if digits else (host, 0), set()).add(int(digits or 0))
+    return ",".join(_folded(stem, width, numbers) for (stem, width), numbers in groups.items())
+
+
+def _folded(stem: str, width: int, numbers: set[int]) -> str:
+    if not width:
+        return stem
+    if len(numbers) == 1:
+        return f"{stem}{min(numbers):0{width}d}"
+    spans = (span.split("-") for span in rank_ranges(numbers).split(","))
+    return f"{stem}[{','.join('-'.join(f'{int(n):0{width}d}' for n in span) for span in spans)}]"
+
+
 def how_many(n: int, one: str, many: str = "") -> str:
     """ "1 case", "2 cases"; many: where it is not `one` with an s."""
     return f"{n} {one if n == 1 else many or f'{one}s'}"

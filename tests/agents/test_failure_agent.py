@@ -17,6 +17,7 @@ from triage.domain import Diagnosis, JobLog, LogFile, RawLine
 from triage.evidence.match import Matcher
 from triage.ingest.lines import LineParser
 from triage.llm.limits import Limits
+from triage.runbooks import runbooks
 
 STRANGE = [
     "starting on gpu-17 with 8 ranks",
@@ -34,7 +35,7 @@ RING = {"file": "job.log", "line": 61, "quote": "ring 7 lost its token", "role":
 
 @pytest.fixture(scope="module")
 def knowledge() -> Knowledge:
-    return Knowledge(kb.taxonomy(), Matcher(kb.signatures()), kb.cascades(), kb.advice())
+    return Knowledge(kb.taxonomy(), Matcher(kb.signatures()), kb.cascades(), runbooks())
 
 
 def case(knowledge: Knowledge, texts: list[str]) -> Case:

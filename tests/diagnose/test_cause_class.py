@@ -9,11 +9,12 @@ from triage import kb
 from triage.diagnose.judge import Knowledge, judge
 from triage.domain import Diagnosis, JobLog, LogFile, LogLine
 from triage.evidence.match import Matcher
+from triage.runbooks import runbooks
 
 
 @pytest.fixture(scope="module")
 def knowledge() -> Knowledge:
-    return Knowledge(kb.taxonomy(), Matcher(kb.signatures()), kb.cascades(), kb.advice())
+    return Knowledge(kb.taxonomy(), Matcher(kb.signatures()), kb.cascades(), runbooks())
 
 
 def raised(knowledge: Knowledge, source: str, error: str, file: str = "/w/train.py") -> Diagnosis:

@@ -12,13 +12,14 @@ from triage import kb
 from triage.diagnose.judge import Knowledge, judge
 from triage.domain import Diagnosis, JobLog, LogFile, LogLine
 from triage.evidence.match import Matcher
+from triage.runbooks import runbooks
 
 T0 = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
 def knowledge() -> Knowledge:
-    return Knowledge(kb.taxonomy(), Matcher(kb.signatures()), kb.cascades(), kb.advice())
+    return Knowledge(kb.taxonomy(), Matcher(kb.signatures()), kb.cascades(), runbooks())
 
 
 def steps(first: int, last: int) -> str:
@@ -144,7 +145,7 @@ def test_the_job_id_of_a_line_or_a_file_name_stands_in_what_to_fetch(knowledge: 
     assert (d.job, named.job) == ("4711", "815")
     nothing = judge(job("the frobnicator failed"), knowledge)
     assert nothing.job == ""
-    assert any("sacct -j JOBID" in note for note in nothing.missing)
+    assert any("`sacct -j <job> " in note for note in nothing.missing)
 
 
 def test_the_host_that_only_reports_a_dead_node_is_no_suspect(knowledge: Knowledge) -> None:
@@ -184,6 +185,11 @@ def test_commands_can_be_typed_as_they_are(knowledge: Knowledge) -> None:
     assert is_command("lspci -d 10de:; dmesg -T | grep -E 'AER|Xid'")
     assert not is_command("the source line above the exception")
     assert not is_command("pip show of the package")
+    assert not is_command("ls -l of that path from the job's working directory")
+    assert not is_command("which rank runs at that address, and its last lines")
+    assert not is_command("python -c 'import MODULE'")
+    assert not is_command("py-spy dump --pid <pid>")
+    assert is_command("which python")
 
 
 def test_stacks_beside_a_log_without_end_mean_a_hang(knowledge: Knowledge) -> None:

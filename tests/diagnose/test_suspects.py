@@ -12,13 +12,14 @@ from triage.diagnose.judge import Knowledge, judge
 from triage.domain import Diagnosis, JobLog, LogFile, RawLine
 from triage.evidence.match import Matcher
 from triage.ingest.lines import LineParser
+from triage.runbooks import runbooks
 
 MISSING = "FileNotFoundError: [Errno 2] No such file or directory: '/gpfs/data/index.json'"
 
 
 @pytest.fixture(scope="module")
 def knowledge() -> Knowledge:
-    return Knowledge(kb.taxonomy(), Matcher(kb.signatures()), kb.cascades(), kb.advice())
+    return Knowledge(kb.taxonomy(), Matcher(kb.signatures()), kb.cascades(), runbooks())
 
 
 def said(knowledge: Knowledge, *texts: str) -> Diagnosis:

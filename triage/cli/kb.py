@@ -11,8 +11,8 @@ import typer
 from triage.cli import output
 from triage.errors import NotFoundError, TriageError, UsageError
 
-HELP = "The knowledge base: past incidents, signatures of failures, filter rules of routine lines."
-KINDS = ("incidents", "signatures", "filters")
+HELP = "The knowledge base: past incidents, signatures of failures, filter rules of routine lines, runbooks."
+KINDS = ("incidents", "signatures", "filters", "runbooks")
 SCHEMA = "triage.kb/1"
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help=HELP)
@@ -52,7 +52,7 @@ def show(
     entry_id: str = typer.Argument(metavar="ID", help="As `triage kb list` shows it."),
     format: str = _FORMAT,  # noqa: A002
 ) -> None:
-    """Show one incident, signature or filter rule."""
+    """Show one incident, signature, filter rule, or the runbook of a failure type."""
     chosen = output.check_format(format, ("text", "json"))
     from triage.cli import kb_entries, kb_view, wiring
 

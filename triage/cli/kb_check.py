@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from triage import kb
+from triage import kb, runbooks
 from triage.compress.linewise import AFTER_PREFIX, RULE_END, confine
 from triage.domain import FilterRule, Signature
 from triage.errors import KnowledgeError
@@ -22,14 +22,16 @@ def check(home: Path) -> tuple[dict[str, int], list[str]]:
     counts = {
         "labels": len(_try(kb.taxonomy, problems).types),
         "cascades": len(_try(kb.cascades, problems) or ()),
-        "advice": len(_try(kb.advice, problems) or ()),
     }
+    _try(lambda: runbooks.load_actions(kb.root() / "actions.yaml"), problems)
     for kind, load, proof in (
+        ("runbooks", lambda path: (runbooks.load_runbook(path),), runbooks.problems),
         ("signatures", kb.load_signatures, _signature),
         ("filters", kb.load_filters, _filter),
         ("incidents", lambda path: (kb.load_incident(path),), lambda _entry: ()),
     ):
         counts[kind] = _check_kind(kind, (kb.root(), home / "kb"), load, proof, problems)
+    problems += [f"kb/runbooks/: no runbook for {name!r}" for name in runbooks.missing()]
     return counts, [" ".join(problem.split()) for problem in problems]
 
 

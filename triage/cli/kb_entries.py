@@ -10,18 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from triage import kb
-from triage.domain import FilterRule, KnownIncident, Signature
+from triage.domain import FilterRule, KnownIncident, Runbook, Signature
 from triage.errors import UsageError
+from triage.runbooks import runbooks
 
-Value = KnownIncident | Signature | FilterRule
-SUMMARY = ("id", "title", "failure_type", "root_cause_class", "role", "org", "date", "outcome")
+Value = KnownIncident | Signature | FilterRule | Runbook
+SUMMARY = ("id", "title", "failure_type", "root_cause_class", "role", "org", "date", "outcome", "action")
 user_folder = kb.user_folder
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     value: Value
-    kind: str  # incident|signature|filter
+    kind: str  # incident|signature|filter|runbook
     origin: str  # shipped|own
 
     @property
@@ -44,6 +45,8 @@ def entries(home: Path, kind: str) -> tuple[list[Entry], tuple[str, ...]]:
         return [Entry(value, "signature", "shipped") for value in kb.signatures()], ()
     if kind == "filters":
         return [Entry(value, "filter", "shipped") for value in kb.filter_rules()], ()
+    if kind == "runbooks":
+        return [Entry(value, "runbook", "shipped") for value in runbooks().of.values()], ()
     own, problems = kb.user_incidents(home)
     shipped = [Entry(value, "incident", "shipped") for value in kb.known_incidents()]
     return [*shipped, *(Entry(value, "incident", "own") for value in own)], problems

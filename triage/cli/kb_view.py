@@ -9,8 +9,9 @@ from typing import Any
 
 from triage.cli.kb_entries import Entry
 from triage.domain import Similar
+from triage.runbooks import SECTIONS
 
-_HEADING = ("failure_type", "root_cause_class", "role", "org", "date", "outcome", "component", "weight")
+_HEADING = ("failure_type", "root_cause_class", "role", "org", "date", "outcome", "component", "weight", "action")
 _CODE = {
     "patterns",
     "pattern",
@@ -30,8 +31,8 @@ def as_list(entries: Sequence[Entry]) -> str:
 
 
 def _labels(summary: dict[str, Any]) -> Iterator[str]:
-    for name in ("failure_type", "role", "date", "org"):
-        if summary.get(name):
+    for name in ("failure_type", "role", "date", "org", "action"):
+        if summary.get(name) not in (None, "", summary["id"]):
             yield printable(str(summary[name]))
     if summary["origin"] != "shipped":
         yield f"({summary['origin']})"
@@ -76,13 +77,26 @@ def _text(entry: Entry, width: int) -> Iterator[str]:
 
 def _value(name: str, value: Any, width: int) -> Iterator[str]:
     for item in value if isinstance(value, list | tuple) else [value]:
-        if name == "sources":
+        if name in SECTIONS:
+            yield from _step(item, width)
+        elif name == "sources":
             yield from wrapped(f"{item['title']} {item['url']}", width, "  ")
         elif name in _CODE:
             yield f"  {printable(str(item))}"
         else:
             bullet = "  - " if isinstance(value, list | tuple) else "  "
             yield from wrapped(str(item), width, bullet, " " * len(bullet))
+
+
+def _step(step: dict[str, Any], width: int) -> Iterator[str]:
+    """A step of a runbook: what to do, as a command, where it applies, why."""
+    yield from wrapped(f"{step['step']}  [{step['risk']}]", width, "  - ", "    ")
+    if step["command"]:
+        yield f"    $ {printable(step['command'])}"
+    asked = [f"{name} {' or '.join(values)}" for name, values in step["when"].items() if values]
+    if asked:
+        yield from wrapped(f"when: {'; '.join(asked)}", width, "    ", "          ")
+    yield from wrapped(f"why: {step['why']}", width, "    ", "         ")
 
 
 def wrapped(text: str, width: int, first: str, rest: str | None = None) -> list[str]:

@@ -17,6 +17,7 @@ from triage.errors import IndexUnavailableError
 from triage.evidence.match import Matcher
 from triage.learned import ROUTINE_SIGNATURES, Rules
 from triage.pipeline import Explain, Parts, Recall, Record, Remember, Tell
+from triage.runbooks import runbooks
 
 if TYPE_CHECKING:
     from triage.compress.verify import Verifier
@@ -44,7 +45,7 @@ def _tell_unknown() -> None:
 
 
 def knowledge() -> Knowledge:
-    return Knowledge(kb.taxonomy(), Matcher(kb.signatures()), kb.cascades(), kb.advice())
+    return Knowledge(kb.taxonomy(), Matcher(kb.signatures()), kb.cascades(), runbooks())
 
 
 def parts(chosen: Settings, tell: Tell, record: bool = True, similar: bool = True, rules: Rules | None = None) -> Parts:

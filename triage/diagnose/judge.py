@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from triage.diagnose import joining, silence, story, wording
@@ -12,9 +12,21 @@ from triage.diagnose.candidates import Candidate, Explained, candidates, explana
 from triage.diagnose.cause_class import cause_class, common_to_all
 from triage.diagnose.evidence_list import cite
 from triage.diagnose.facts import OWN_CODE, Facts, gather, own_frame
-from triage.diagnose.remedies import fill, remediation, to_fetch
+from triage.diagnose.remedies import fetch_notes, remediation, to_fetch
 from triage.diagnose.suspects import LOCAL_TYPES, suspects
-from triage.domain import Advice, Cascade, Diagnosis, Evidence, Hypothesis, JobLog, Outcome, Run, Status, Suspects
+from triage.domain import (
+    Cascade,
+    Diagnosis,
+    Evidence,
+    Hypothesis,
+    JobLog,
+    Outcome,
+    Run,
+    Runbook,
+    Runbooks,
+    Status,
+    Suspects,
+)
 from triage.evidence.clocks import align
 from triage.evidence.job import job_id
 from triage.evidence.match import Finding, Matcher
@@ -33,7 +45,7 @@ class Knowledge:
     taxonomy: Taxonomy
     matcher: Matcher
     cascades: tuple[Cascade, ...]
-    advice: Mapping[str, Advice]
+    runbooks: Runbooks
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +155,10 @@ def _with_cause(facts: Facts, verdict: _Verdict, evidence: list[Evidence], knowl
     chain = tuple(e.id for e in evidence if e.role in ("root", "cascade"))
     signature = root.signature
     found = suspects(facts, root, (*verdict.cascade, *verdict.rivals))
-    advice = knowledge.advice[root.failure_type]
+    book = knowledge.runbooks.of[root.failure_type]
+    reached = progress(facts.log.files, facts.steps, root.first.line)
     still = silence.hang_before(facts, root)
-    action = "kill-and-restart" if still else _action(facts, root, found, advice)
+    action = "kill-and-restart" if still else _action(facts, root, found, book)
     told = [
         *wording.own_code(facts, root),
         *([still] if still else []),
@@ -165,10 +178,10 @@ def _with_cause(facts: Facts, verdict: _Verdict, evidence: list[Evidence], knowl
         chain=chain,
         hypotheses=_hypotheses(verdict, evidence, sentence),
         suspects=found,
-        remediation=remediation(root, evidence, advice, action, found, verdict.status, job_id(facts.log.files)),
+        remediation=remediation(facts, root, evidence, knowledge.runbooks, action, found, verdict.status, reached),
         runs=_runs(facts.log),
-        progress=progress(facts.log.files, facts.steps, root.first.line),
-        missing=_missing(facts.log, advice, verdict.status),
+        progress=reached,
+        missing=_missing(facts.log, book, verdict.status),
         files=tuple(f.name for f in facts.log.files),
         fingerprint=fingerprint(root.failure_type, signature.id, root.first.line.text),
     )
@@ -184,18 +197,18 @@ def _consequences(verdict: _Verdict) -> list[str]:
     return [f"What followed is a consequence: {'; '.join(titles)}."]
 
 
-def _action(facts: Facts, root: Candidate, found: Suspects, advice: Advice) -> str:
+def _action(facts: Facts, root: Candidate, found: Suspects, book: Runbook) -> str:
     if common_to_all(facts, root):
         return "fix-and-resubmit"
     if root.signature.action and not root.signature.node_fault:
         return root.signature.action
-    if advice.action == "restart-excluding" and not found.nodes:
-        return "restart" if root.failure_type in ("node-failure", "network-error") else advice.action
-    if root.signature.node_fault and advice.action not in ("restart-excluding", "escalate"):
+    if book.action == "restart-excluding" and not found.nodes:
+        return "restart" if root.failure_type in ("node-failure", "network-error") else book.action
+    if root.signature.node_fault and book.action not in ("restart-excluding", "escalate"):
         return "restart-excluding" if found.nodes else "escalate"
     if found.nodes and root.failure_type in LOCAL_TYPES and root.signature.component == "slurm":
         return "restart-excluding"  # what the job asks for is there on the other nodes
-    return root.signature.action or advice.action
+    return root.signature.action or book.action
 
 
 def _hypotheses(verdict: _Verdict, evidence: Sequence[Evidence], sentence: str) -> tuple[Hypothesis, ...]:
@@ -234,11 +247,13 @@ def _without_cause(facts: Facts, verdict: _Verdict, context: Sequence[Finding], 
     end = silence.ending(facts, verdict.cascade)
     kind = "healthy" if end.outcome == "healthy" else "unknown"
     kind = "hang" if end.outcome == "hung" else kind
-    advice = knowledge.advice[kind]
+    book = knowledge.runbooks.of[kind]
     # The first visible sign of the failure is where reading starts, though it is no cause.
     sign = Candidate(end.line.signature, (end.line,)) if end.line is not None and kind != "healthy" else None
     shown = [*context, end.line] if end.line is not None and sign is None else context
     evidence = cite(facts, (sign,) if sign else (), verdict.cascade, shown)
+    found = suspects(facts, None, ()) if end.outcome in ("failed", "hung") else Suspects()
+    reached = progress(facts.log.files, facts.steps, None)
     return Diagnosis(
         outcome=end.outcome,
         failure_type=kind,
@@ -250,23 +265,22 @@ def _without_cause(facts: Facts, verdict: _Verdict, context: Sequence[Finding], 
         else "unknown",
         status=end.status,
         root_cause=end.sentence,
-        suspects=suspects(facts, None, ()) if end.outcome in ("failed", "hung") else Suspects(),
-        action=advice.action,
+        suspects=found,
+        action=book.action,
         evidence=tuple(evidence),
         chain=tuple(e.id for e in evidence if e.role in ("root", "cascade")),
         runs=_runs(facts.log),
-        progress=progress(facts.log.files, facts.steps, None),
-        missing=_missing(facts.log, advice, end.status),
-        remediation=to_fetch(advice, {"{job}": job_id(facts.log.files) or "JOBID"}) if kind != "healthy" else (),
+        progress=reached,
+        missing=_missing(facts.log, book, end.status),
+        remediation=to_fetch(facts, book, knowledge.runbooks, found, reached) if kind != "healthy" else (),
         files=tuple(f.name for f in facts.log.files),
     )
 
 
-def _missing(log: JobLog, advice: Advice, status: Status) -> tuple[str, ...]:
+def _missing(log: JobLog, book: Runbook, status: Status) -> tuple[str, ...]:
     notes = [*log.missing, *(f"{f.name}: {p}" for f in log.files for p in f.problems)]
-    if status in ("hypothesis", "unknown") and advice.fetch:
-        names = {"{node}": "the node", "{job}": job_id(log.files) or "JOBID", "{rank}": "the rank"}
-        notes += [f"to settle it, fetch {fill(text, names)}" for text in advice.fetch]
+    if status in ("hypothesis", "unknown"):
+        notes += fetch_notes(book, job_id(log.files))
     return tuple(notes)
 
 

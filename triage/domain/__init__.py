@@ -21,14 +21,25 @@ from triage.domain.diagnosis import (
     Suspects,
     Timeline,
 )
-from triage.domain.knowledge import Advice, Cascade, FilterRule, KnownIncident, Signature, Source
+from triage.domain.knowledge import (
+    PLACEHOLDERS,
+    Cascade,
+    FilterRule,
+    KnownIncident,
+    Runbook,
+    Runbooks,
+    RunbookStep,
+    Signature,
+    Source,
+    When,
+)
 from triage.domain.labels import FileKind, Outcome, Risk, Role, Stage, Status
 from triage.domain.lines import JobLog, LogFile, LogLine, RawLine, Run, ScannedFile, ScannedRun, Template
 from triage.domain.rules import JobPrint, LearnedRule, PromptUsed, RuleCheck, RuleOrigin, RuleSource, RuleState
 from triage.domain.stream import LeftOut, StreamEvent, StreamLine, Turn, Turned
 
 __all__ = [
-    "Advice",
+    "PLACEHOLDERS",
     "Cascade",
     "ClockNote",
     "Compression",
@@ -61,6 +72,9 @@ __all__ = [
     "RuleSource",
     "RuleState",
     "Run",
+    "Runbook",
+    "RunbookStep",
+    "Runbooks",
     "ScannedFile",
     "ScannedRun",
     "Signature",
@@ -75,4 +89,5 @@ __all__ = [
     "Timeline",
     "Turn",
     "Turned",
+    "When",
 ]

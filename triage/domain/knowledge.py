@@ -1,10 +1,11 @@
-"""What kb/ holds: signatures, filter rules, cascades, advice, past incidents."""
+"""What kb/ holds: signatures, filter rules, cascades, runbooks, past incidents."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from triage.domain.labels import Outcome, Role
+from triage.domain.labels import Outcome, Risk, Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +57,76 @@ class Cascade:
     same_event: bool = False  # cause and effect are lines of one event, so both are the root
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
-    """Read from kb/advice.yaml: what to do for a failure type, how to confirm it, what to fetch when unsure."""
+# What a command or text of a runbook may leave open, and the words for it where the job's log does not name it.
+PLACEHOLDERS: Mapping[str, str] = {
+    "job": "the job",
+    "type": "the failure",
+    "node": "the node",
+    "nodes": "the suspect node",
+    "rank": "the rank",
+    "gpu": "the GPU",
+    "pid": "the process",
+    "file": "the log",
+    "path": "the path",
+    "peer": "the peer",
+    "port": "the port",
+    "hca": "the network card",
+    "module": "the module",
+    "step": "the last step",
+    "checkpoint": "the last complete checkpoint",
+    "pod": "the pod",
+    "namespace": "the namespace",
+}
 
-    id: str
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """A step applies where each of these that is not empty holds."""
+
+    scheduler: tuple[str, ...] = ()  # slurm, kubernetes, none: no line tells of either
+    component: tuple[str, ...] = ()  # of the signature that found the cause
+    signature: tuple[str, ...] = ()
+    cause: tuple[str, ...] = ()  # root cause classes
+    action: tuple[str, ...] = ()
+    spread: tuple[str, ...] = ()  # one-node: of several; many-nodes
+    seen: tuple[str, ...] = ()  # one of these stands in a line of the log, or in a stack beside it
+    recurrence: tuple[str, ...] = ()  # first; again: an earlier run in this log ended in the same way
+
+
+@dataclass(frozen=True, slots=True)
+class RunbookStep:
+    step: str
+    why: str
+    risk: Risk
+    command: str = ""  # with {placeholders}; what is unknown of them keeps it from being a command
+    when: When = When()
+
+
+@dataclass(frozen=True, slots=True)
+class Runbook:
+    """What to do for one failure type. Read from kb/runbooks/TYPE.yaml; a text may hold {placeholders} as a command may."""
+
+    id: str  # the failure type
+    title: str
     action: str
-    confirm: str = ""
-    fetch: tuple[str, ...] = ()
+    confirm: tuple[RunbookStep, ...] = ()
+    act: tuple[RunbookStep, ...] = ()
+    verify: tuple[RunbookStep, ...] = ()
+    escalate: tuple[RunbookStep, ...] = ()
+    fetch: tuple[str, ...] = ()  # what would settle it where the log does not
+    references: tuple[str, ...] = ()
+
+    @property
+    def failure_type(self) -> str:
+        return self.id
+
+
+@dataclass(frozen=True, slots=True)
+class Runbooks:
+    """of: by failure type, every one of the taxonomy; doing: how each action is done, read from kb/actions.yaml."""
+
+    of: Mapping[str, Runbook]
+    doing: Mapping[str, tuple[RunbookStep, ...]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,141 @@
+"""This job's own names for the steps of a runbook: from its evidence and facts only, and only what a shell may be given."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Mapping
+
+from triage.diagnose.candidates import Candidate
+from triage.diagnose.facts import Facts, node_of, rank_of
+from triage.domain import PLACEHOLDERS, Progress, Suspects
+from triage.evidence.job import job_id
+from triage.text import host_list, rank_ranges
+
+# A value that may stand in a command: no blank, no character that means something to a shell but [ ] * in host lists.
+_PLAIN = re.compile(r"[A-Za-z0-9/_.][A-Za-z0-9/_.,:@%+=\[\]~-]{0,300}")
+_ADDRESS = re.compile(r"[\d.]+|[0-9a-fA-F:]*:[0-9a-fA-F:]*")
+_OPEN = re.compile(r"\{([a-z_]+)\}|<([a-z_]+)>")
+_AS_CODE = re.compile(r"`[^`]*`")
+_HCA = re.compile(r"\b((?:mlx[45]|bnxt_re|efa|irdma|hns|rdmap)_?\w{0,12}?\d+)(?=[:/\s,\])]|$)")
+_PATH = re.compile(r"'(/[^'\n]{1,300})'|\"(/[^\"\n]{1,300})\"|(?:^|[\s=:(])(/[\w./@%+=~-]{2,300})")
+_MODULE = re.compile(r"No module named '([\w.]{1,120})'|cannot import name '[^']{1,120}' from '([\w.]{1,120})'")
+_PORT = re.compile(r"\bport:? (\d{2,5})\b|\], (\d{4,5})\)|:(\d{4,5})(?:\D|$)")
+_PID = re.compile(r"\b(?:pid|PID)[ =:]{1,2}(\d{2,8})\b|\bprocess (\d{2,8})\b")
+_POD = re.compile(r"^Name:\s+([a-z0-9][a-z0-9.-]{0,250})$")
+_NAMESPACE = re.compile(r"^Namespace:\s+([a-z0-9][a-z0-9-]{0,62})$")
+_SAID = {
+    "rank": "rank {}",
+    "gpu": "GPU {}",
+    "pid": "process {}",
+    "peer": "the peer {}",
+    "port": "port {}",
+    "step": "step {}",
+}
+_IN_SIGNATURES = {"index": "gpu", "host": "node"}  # what checks of signatures call them
+
+
+def names(facts: Facts, root: Candidate | None, found: Suspects, scheduler: str, progress: Progress) -> dict[str, str]:
+    """A value for each placeholder that the log names; the rest are left out."""
+    known = {
+        "job": job_id(facts.log.files),
+        "type": root.failure_type if root else "",
+        "node": found.nodes[0] if found.nodes else "",
+        "nodes": _nodes(found.nodes, scheduler),
+        "rank": rank_ranges(found.ranks) if found.ranks else "",
+        "gpu": _gpu(found.gpus[0]) if found.gpus else "",
+        "step": str(progress.last_step or ""),
+        "checkpoint": progress.last_checkpoint or "",
+        **_of_kubernetes(facts),
+    }
+    if root is not None:
+        groups, text = root.first.groups, root.first.line.text
+        known |= {
+            "file": root.first.line.file,
+            "path": _path(groups.get("path", "")) or _first(_PATH, text),
+            "peer": groups.get("peer", "").split("<")[0],
+            "pid": groups.get("pid", "") or _first(_PID, text),
+            "module": _first(_MODULE, text),
+        }
+        if root.failure_type in ("network-error", "nccl-remote-error", "nccl-timeout"):
+            known["hca"] = _first(_HCA, text)
+        if root.failure_type == "connection-error":
+            known["port"] = _first(_PORT, text)
+    return {name: value for name, value in known.items() if value}
+
+
+def seen_on(facts: Facts, root: Candidate | None) -> str:
+    """The node that the cause's line comes from, to look at and not to change; Slurm's daemons report what was elsewhere."""
+    if root is None or root.signature.component == "slurm":
+        return ""
+    file = next((f for f in facts.log.files if f.name == root.first.line.file), None)
+    rank = rank_of(root.first, file)
+    return node_of(root.first, file) or (facts.nodes_of_ranks.get(rank, "") if rank is not None else "")
+
+
+def fill_text(text: str, known: Mapping[str, str]) -> str:
+    """The text with its placeholders filled, or put in words where the log does not name them.
+
+    `{pid}` as code becomes the bare number or <pid>; elsewhere {pid} becomes "process 4711" or "the process".
+    """
+    coded = _AS_CODE.sub(lambda code: _OPEN.sub(_bare(known), code[0]), text)
+    return re.sub(r"\{([a-z_]+)\}", lambda m: _in_words(m[1], known), coded)
+
+
+def _bare(known: Mapping[str, str]) -> Callable[[re.Match[str]], str]:
+    return lambda m: known.get(m[1] or m[2], f"<{m[1] or m[2]}>")
+
+
+def _in_words(name: str, known: Mapping[str, str]) -> str:
+    value = known.get(name, "")
+    if not value:
+        return PLACEHOLDERS.get(name, name)
+    if name == "checkpoint" and value.startswith("step "):
+        return f"the checkpoint of {value}"
+    return _SAID.get(name, "{}").format(value)
+
+
+def fill_command(command: str, known: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
+    """The command for a shell, and the placeholders that are still open in it, then written <name>."""
+    missing: list[str] = []
+
+    def value(match: re.Match[str]) -> str:
+        name = match[1] or match[2]
+        said = known.get(_IN_SIGNATURES.get(name, name), "")
+        if _PLAIN.fullmatch(said):
+            return shlex.quote(said)
+        missing.append(name)
+        return f"<{name}>"
+
+    return _OPEN.sub(value, command), tuple(dict.fromkeys(missing))
+
+
+def _nodes(nodes: tuple[str, ...], scheduler: str) -> str:
+    """In the scheduler's own syntax; Slurm knows nodes by their short names and not by addresses."""
+    if scheduler == "kubernetes":
+        return nodes[0] if len(nodes) == 1 else ""  # commands name one node there
+    if any(_ADDRESS.fullmatch(node) for node in nodes):
+        return ""
+    return host_list(node.split(".")[0] for node in nodes)
+
+
+def _gpu(name: str) -> str:
+    """0000:4a:00 as nvidia-smi -i takes it; an index stays one."""
+    return f"{name}.0" if name.count(":") == 2 and "." not in name else name
+
+
+def _path(said: str) -> str:
+    return said if said.startswith("/") else ""
+
+
+def _first(pattern: re.Pattern[str], text: str) -> str:
+    match = pattern.search(text[:4000])
+    return next((group for group in match.groups() if group), "") if match else ""
+
+
+def _of_kubernetes(facts: Facts) -> dict[str, str]:
+    lines = [line.text for file in facts.log.files if file.kind == "kubernetes" for line in file.lines[:200]]
+    return {
+        name: next((m[1] for text in lines if (m := pattern.match(text))), "")
+        for name, pattern in (("pod", _POD), ("namespace", _NAMESPACE))
+    }
