@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from tests.openai_server import Asked, OpenAIServer, as_json
+from tests.openai_server import Answer, Asked, OpenAIServer, as_json, status
 from triage.cli import compress, rules
 from triage.errors import UsageError
 from triage.store.rules import RuleStore
@@ -86,7 +86,8 @@ def test_rules_learn_prints_what_it_adopted_and_a_dry_run_keeps_nothing(tmp_path
     path = str(log(tmp_path / "a.out"))
     dry = run(rules.app, "learn", path, "--way", "write", "--answers", "1", "--dry-run")
     assert STEP[:20] in dry.stdout
-    assert "2 calls (write)" in dry.stderr
+    assert "2 calls (way: write)" in dry.stderr
+    assert "1 would be in force" in dry.stderr
     assert stored() == []
     real = json.loads(run(rules.app, "learn", path, "--way", "write", "--answers", "1", "--format", "json").stdout)
     assert (real["way"], real["usage"]["calls"]) == ("write", 2)
@@ -96,7 +97,9 @@ def test_rules_learn_prints_what_it_adopted_and_a_dry_run_keeps_nothing(tmp_path
 def test_without_a_model_templates_are_mined(tmp_path: Path) -> None:
     result = run(rules.app, "learn", str(log(tmp_path / "a.out")))
     assert "templates mined, no model asked" in result.stderr
-    assert [state for _, state, by in stored() if by == "mined"] == ["active"]
+    assert [state for _, state, by in stored() if by == "mined"] == ["shadow"]  # nobody has called it routine
+    with pytest.raises(UsageError, match="needs a model"):
+        run(rules.app, "learn", "x", "--way", "write")
 
 
 def test_a_model_that_is_down_costs_a_note_and_not_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,6 +109,32 @@ def test_a_model_that_is_down_costs_a_note_and_not_the_log(tmp_path: Path, monke
         monkeypatch.setenv(name, value)
     result = run(compress.app, str(log(tmp_path / "a.out")))
     assert "was not asked to the end" in result.stderr
+    assert "RuntimeError: peer 3 is gone" in result.stdout
+
+
+@pytest.mark.parametrize("bad", [status(401), status(500), "Sure! I will do that.", "[]"])
+def test_an_outage_is_not_taken_for_an_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bad: Answer | str
+) -> None:
+    """Nothing is remembered, and the next time the model is asked as if for the first."""
+    path = str(log(tmp_path / "a.out"))
+    with OpenAIServer(lambda _asked: bad) as server:
+        for name, value in server.env().items():
+            monkeypatch.setenv(name, value)
+        result = run(rules.app, "learn", path, code=1)
+    assert stored() == []
+    assert "nothing was learned" in result.stderr
+    with OpenAIServer(writer) as server:
+        for name, value in server.env().items():
+            monkeypatch.setenv(name, value)
+        run(rules.app, "learn", path)
+    assert (STEP, "active", "model") in stored()
+
+
+def test_a_database_that_is_broken_does_not_hide_the_log(tmp_path: Path, server: OpenAIServer) -> None:
+    (Path(os.environ["TRIAGE_HOME"]) / "triage.db").write_bytes(b"no database at all, but text" * 400)
+    result = run(compress.app, str(log(tmp_path / "a.out")))
+    assert "nothing was learned" in result.stderr
     assert "RuntimeError: peer 3 is gone" in result.stdout
 
 

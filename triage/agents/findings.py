@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from triage.compress.takes import LineTakers
 from triage.compress.verify import Verifier
 from triage.domain import FilterRule, LearnedRule, RuleCheck, RuleOrigin, RuleState
+from triage.redact import redact
+
+NOT_KEPT = frozenset({"duplicate", "secret"})
 
 
 class Findings:
@@ -26,6 +29,8 @@ class Findings:
         return FilterRule(f"new.{len(self.rules) + 1}", title, pattern, tuple(lines))
 
     def check(self, rule: FilterRule) -> RuleCheck:
+        if redact(rule.pattern) != rule.pattern:
+            return RuleCheck(False, "secret", "its pattern holds what looks like a secret, or the place of one")
         return self._verifier.check(rule, rule.examples, self.lines, self.in_force)
 
     def take(self, rule: FilterRule, origin: RuleOrigin, state: RuleState, reason: str) -> RuleCheck:
@@ -33,7 +38,7 @@ class Findings:
         found = self.check(rule)
         if found.accepted:
             self.adopt(rule, origin, state, reason)
-        elif found.check != "duplicate":
+        elif found.check not in NOT_KEPT:
             self.keep(rule, origin, found.reason)
         return found
 

@@ -8,11 +8,13 @@ the run. *auto* lets the model write for a few kinds of line and goes on by the 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from triage import heads
 from triage.agents import judging, sample, writing
 from triage.agents.asking import Asker
 from triage.agents.findings import Findings
@@ -43,13 +45,19 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What was learned. rules: adopted, and refused ones with their reason; left: kinds of line nobody wrote a rule for."""
+    """What was learned. rules: adopted, and refused ones with their reason.
+
+    unsteady: mined templates that nobody has called routine, too rare or in one part of the run only; failed: the model
+    gave no answer that could be read.
+    """
 
     rules: tuple[LearnedRule, ...] = ()
     way: str = "mine"
     kinds: int = 0
     notes: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    unsteady: int = 0
+    failed: bool = False
 
 
 def learn(
@@ -74,18 +82,22 @@ def learn(
     mined = _a_few_each(mine(line for line in lines if sample.kind_of(line.text) in counted))
     findings = Findings(verifier, list(in_force), [(line.text, line.repeats) for line in lines])
     if model is None or options.way == "mine":
-        _mine(mined, findings)
-        return Lesson(tuple(findings.rules), "mine", len(kinds))
+        steady = list(filter(is_steady, mined))
+        _mine(steady, findings)
+        return Lesson(tuple(findings.rules), "mine", len(kinds), unsteady=len(mined) - len(steady))
     limited = Limited(model, options.limits)
     asker = Asker(limited)
     notes: list[str] = []
+    answered: set[str] = set()  # kinds of line that the model was shown and gave an answer about
     way: Way = options.way
     try:
-        way = _ask(kinds, mined, findings, asker, options, tell)
+        way = _ask(kinds, mined, findings, asker, options, answered, tell)
     except ModelError as error:
         notes.append(f"{asker.model} was not asked to the end: {error}")
-    _rest(kinds, mined, findings, asker)
-    return Lesson(tuple(findings.rules), way, len(kinds), tuple(notes), limited.used)
+    if not answered and not notes:
+        notes.append(f"{asker.model} gave no answer that can be read")
+    _rest([kind for kind in kinds if kind.wording in answered], mined, findings, asker)
+    return Lesson(tuple(findings.rules), way, len(kinds), tuple(notes), limited.used, failed=not answered)
 
 
 def _ask(
@@ -94,18 +106,20 @@ def _ask(
     findings: Findings,
     asker: Asker,
     options: Options,
+    answered: set[str],
     tell: Callable[[str], None],
 ) -> Way:
     """Asks until all kinds were shown. Errors: ModelError; what was found before it stays."""
     if options.way == "judge":
-        judging.judge(mined, findings, asker, tell)
+        judging.judge(mined, findings, asker, answered, tell)
         return "judge"
     batches = list(_batches(kinds, options))
     for at, batch in enumerate(batches, 1):
         tell(f"asking {asker.model} for rules ({at}/{len(batches)})")
-        writing.write(batch, findings, asker, options.answers)
+        if writing.write(batch, findings, asker, options.answers):
+            answered.update(kind.wording for kind in batch)
         if options.way == "auto" and at == 1 and not findings.adopted:
-            judging.judge(mined, findings, asker, tell)
+            judging.judge(mined, findings, asker, answered, tell)
             return "judge"
     return "write"
 
@@ -133,23 +147,21 @@ def _a_few_each(mined: Sequence[Mined]) -> list[Mined]:
 
 
 def _mine(mined: Sequence[Mined], findings: Findings) -> None:
-    """What is rare, or comes in one part of the run only, nobody has called routine: it is left alone."""
-    for template in filter(is_steady, mined):
+    for template in mined:
         rule = findings.rule("frequent all through the run", template.pattern, template.lines)
         origin = RuleOrigin("mined", lines=template.lines[: sample.EXAMPLES])
-        findings.take(rule, origin, "active", "a template that is frequent all through the run; no model looked at it")
+        findings.take(rule, origin, "shadow", "frequent all through the run, but nobody has called it routine yet")
 
 
 def _rest(kinds: Sequence[sample.Kind], mined: Sequence[Mined], findings: Findings, asker: Asker) -> None:
-    """Kinds that were shown and for which there is no rule are remembered, so that they are not asked about again."""
-    if not asker.used:
-        return
+    """Kinds that the model was asked about without a rule coming of it are remembered, and not asked about again."""
     done = {sample.kind_of(line) for learned in findings.rules for line in learned.origin.lines}
     patterns = {sample.kind_of(line): template.pattern for template in mined for line in template.lines}
     for kind in kinds:
-        if kind.wording in done or kind.wording not in patterns or findings.is_taken(kind.lines[0]):
+        if kind.wording in done or findings.is_taken(kind.lines[0]):
             continue
-        rule = findings.rule("not called routine", patterns[kind.wording], kind.lines)
+        pattern = patterns.get(kind.wording) or f"^{re.escape(heads.split(kind.lines[0])[1].strip())}$"
+        rule = findings.rule("not called routine", pattern, kind.lines)
         origin = RuleOrigin("mined", asker.model, asker.used, digest(kind.lines), kind.lines)
         findings.keep(rule, origin, "the model was shown these lines and no rule for them was adopted")
 
@@ -158,9 +170,6 @@ def digest(lines: Sequence[str]) -> str:
     return hashlib.sha256("\n".join(lines).encode("utf-8", "replace")).hexdigest()
 
 
-def states(lesson: Lesson) -> dict[str, int]:
+def states(rules: Sequence[LearnedRule]) -> Counter[str]:
     """How many rules are in each state."""
-    found: dict[str, int] = {}
-    for learned in lesson.rules:
-        found[learned.state] = found.get(learned.state, 0) + 1
-    return found
+    return Counter(learned.state for learned in rules)

@@ -40,6 +40,11 @@ def written(text: str, lines: Sequence[str], answer: int = 0) -> tuple[Proposal,
     return tuple(found)
 
 
+def is_list(text: str) -> bool:
+    """Does the answer to log-write hold a list of rules, be it empty?"""
+    return bool(find_items(text, "rules").items) or isinstance(find_object(text).get("rules"), list)
+
+
 def repaired(text: str, refused: Sequence[Proposal]) -> tuple[tuple[int, Proposal], ...]:
     """The rules of an answer to log-repair, each with the place of the one it replaces."""
     found = {}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from triage import heads
-from triage.compress import guard
+from triage.compress import guard, telling
 from triage.compress.wording import wording
 from triage.domain import LogLine
 
@@ -39,7 +39,7 @@ def kinds(lines: Iterable[LogLine], asked: Iterable[str] = ()) -> tuple[Kind, ..
     known = {kind_of(line) for line in asked}
     found: dict[str, _Found] = {}
     for line in lines:
-        if line.level in ("error", "fatal") or not line.text.strip() or guard.alarm(line.text):
+        if line.level in ("error", "fatal") or not line.text.strip() or guard.alarm(line.text) or _of_stack(line.text):
             continue
         name = kind_of(line.text)
         if not name or name in known:
@@ -51,6 +51,11 @@ def kinds(lines: Iterable[LogLine], asked: Iterable[str] = ()) -> tuple[Kind, ..
         entry.size += line.repeats * (len(line.text) + 1)
     made = (Kind(name, tuple(entry.lines), entry.count, entry.size) for name, entry in found.items())
     return tuple(sorted(made, key=lambda kind: -kind.size))
+
+
+def _of_stack(text: str) -> bool:
+    """May it be part of a traceback? No rule takes one."""
+    return telling.is_frame(text) or telling.is_source(heads.split(text)[1])
 
 
 def kind_of(text: str) -> str:

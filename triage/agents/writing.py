@@ -15,7 +15,7 @@ from triage.domain import FilterRule, RuleOrigin
 
 _OTHER_ANSWERS = 0.7  # temperature of all answers but the first
 _SHOWN = 4  # lines of a rule in the second look and in a repair
-_BEYOND_REPAIR = frozenset({"duplicate", "worth", "empty"})
+_BEYOND_REPAIR = frozenset({"duplicate", "worth", "empty", "secret"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +27,19 @@ class _Ballot:
     votes: int
 
 
-def write(batch: Sequence[sample.Kind], findings: Findings, asker: Asker, answers: int) -> None:
-    """Asks for rules for these kinds of line, and adopts what passes. Errors: ModelError; nothing of the batch counts then."""
+def write(batch: Sequence[sample.Kind], findings: Findings, asker: Asker, answers: int) -> bool:
+    """Asks for rules for these kinds of line, and adopts what passes. False: no answer could be read.
+
+    Errors: ModelError; nothing of the batch counts then.
+    """
     lines = sample.numbered(batch)
     shown = "\n".join(f"{n}: {line}" for n, line in enumerate(lines, 1))
     found: list[Proposal] = []
+    readable = False
     for n in range(answers):
         text = asker.ask("log-write", _OTHER_ANSWERS if n else 0.0, lines=shown)
         found += proposals.written(text, lines, n)
+        readable = readable or proposals.is_list(text)
     passed: list[_Ballot] = []
     refused: list[tuple[_Ballot, str]] = []
     _sort(_ballots(found, findings), findings, passed, refused)
@@ -48,6 +53,7 @@ def write(batch: Sequence[sample.Kind], findings: Findings, asker: Asker, answer
     for ballot, reason in refused:
         mine = replace(origin, lines=ballot.proposal.named[: sample.EXAMPLES], votes=ballot.votes)
         findings.keep(ballot.rule, mine, reason)
+    return readable
 
 
 def _ballots(found: Sequence[Proposal], findings: Findings) -> list[_Ballot]:

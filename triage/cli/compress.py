@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from triage.cli import output
-from triage.errors import UsageError
+from triage.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from triage.config import Settings
@@ -83,9 +83,13 @@ def _learn(paths: list[str], settings: Settings, quiet: bool) -> None:
     from triage.agents.log_agent import Options
     from triage.cli import school
 
-    learnt = school.learn(paths, settings, output.teller(quiet), Options(), "triage compress")
+    try:
+        learnt = school.learn(paths, settings, output.teller(quiet), Options(), "triage compress")
+    except StoreError as error:  # the log is what was asked for
+        output.note(f"nothing was learned: {error}", quiet)
+        return
     output.clear_progress(quiet)
-    for note in (*learnt.notes, *([school.told(learnt)] if learnt.rules else [])):
+    for note in (*learnt.notes, *([school.told(learnt)] if learnt.rules or learnt.lesson.failed else [])):
         output.note(note, quiet)
 
 

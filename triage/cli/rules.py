@@ -159,14 +159,21 @@ def learn(
     dry_run: bool = typer.Option(False, "--dry-run", help="Keep nothing."),
     format: str = _FORMAT,  # noqa: A002
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress and notes."),
-) -> None:
-    """Learn filter rules from what the rules in force leave over of a log. Each is verified before it is adopted."""
+) -> int:
+    """Learn filter rules from what the rules in force leave over of a log. Each is verified before it is adopted.
+
+    Exit codes: 0 done, 1 the model gave no answer that can be read, 2 the log cannot be read.
+    """
     chosen = output.check_format(format, ("text", "json"))
     from triage.agents.log_agent import WAYS, Options
     from triage.cli import rules_view, school, wiring
 
     _check("way", way, WAYS)
     settings = wiring.settings(llm=llm)
+    if settings.llm == "off" and way in ("write", "judge"):
+        raise UsageError(
+            f"--way {way} needs a model", "set TRIAGE_LLM or give --llm provider:model; --way mine does without"
+        )
     tell = output.teller(quiet)
     options = Options(way=way, answers=answers)  # type: ignore[arg-type]  # checked above
     learnt = school.learn(paths, settings, tell, options, _user(), keep=not dry_run)
@@ -178,11 +185,12 @@ def learn(
         spent = {"calls": usage.calls, "tokens_in": usage.tokens_in, "tokens_out": usage.tokens_out}
         found = [rules_view.summary(rule, learnt.job) for rule in learnt.rules]
         output.write(_json({"way": learnt.lesson.way, "kinds": learnt.lesson.kinds, "usage": spent, "rules": found}))
-        return
+        return 1 if learnt.lesson.failed else 0
     adopted = [rule for rule in learnt.rules if rule.state in ("active", "shadow")]
     if adopted:
         output.write(rules_view.as_list(adopted, {rule.job: learnt.job for rule in adopted}, output.width()))
-    output.note(school.told(learnt))
+    output.note(school.told(learnt, kept=not dry_run))
+    return 1 if learnt.lesson.failed else 0
 
 
 def _open() -> RuleStore:

@@ -64,6 +64,8 @@ def tried(rule: str | None, pattern: str | None, paths: Sequence[str], limit: in
     count = len(shown) + sum(1 for _ in taken)
     with wiring.rule_store(settings) as store:
         result = _verdict(found, pipeline.read(paths, known), wiring.verifier(store))
+    if not count and result.check == "named":
+        result = RuleCheck(False, "named", "it takes no line of this log that rules in force do not take already")
     return Tried(rule or "pattern", found.rule.pattern, shown, count, result)
 
 

@@ -43,19 +43,27 @@ def _parts(settings: Settings, tell: Tell) -> Parts:
     return replace(parts, notes=())
 
 
-def told(learnt: Learnt) -> str:
-    """What came of it, in one line."""
-    lesson, found = learnt.lesson, states(learnt.lesson)
+def told(learnt: Learnt, kept: bool = True) -> str:
+    """What came of it, in one line. kept: False for a trial that stores nothing."""
+    lesson, found = learnt.lesson, states(learnt.rules)
     if not lesson.kinds:
-        return "nothing to learn: every kind of routine line that is left over was asked about before"
-    parts = [f"{found[state]} {word}" for state, word in _WORDS.items() if state in found]
+        return "nothing to learn: no kind of routine line is left over that was not asked about before"
+    if lesson.failed:
+        return f"nothing was learned of {lesson.kinds} kinds of line"
+    would = "" if kept else "would be "
+    parts = [f"{found[state]} {would}{word}" for state, word in _WORDS.items() if found[state]]
+    if lesson.unsteady:
+        parts.append(
+            f"{lesson.unsteady} too rare, or in one part of the run only, to be routine for sure: a model may tell"
+        )
     return f"{_by(lesson)}; of {lesson.kinds} kinds of line: " + (", ".join(parts) or "no rule came of it")
 
 
 _WORDS = {
-    "active": "rules in force",
-    "shadow": "counted, not applied",
-    "candidate": "refused or not called routine",
+    "active": "in force",
+    "shadow": "on trial (counted, not applied; in force after three runs, or by triage rules approve)",
+    "candidate": "refused or not called routine (triage rules list --state candidate)",
+    "retired": "refused, as what looks like a secret stands in them",
 }
 
 
@@ -63,4 +71,4 @@ def _by(lesson: Lesson) -> str:
     if lesson.way == "mine":
         return "templates mined, no model asked"
     used = lesson.usage
-    return f"{used.calls} calls ({lesson.way}), {used.tokens_in + used.tokens_out} tokens, {used.seconds:.0f} s"
+    return f"{used.calls} calls (way: {lesson.way}), {used.tokens_in + used.tokens_out} tokens, {used.seconds:.0f} s"
