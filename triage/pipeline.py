@@ -12,11 +12,13 @@ from typing import Any
 from triage import learned, report
 from triage.compress import dropped, engine, view
 from triage.diagnose import recurrence
+from triage.diagnose.against_good import against
 from triage.diagnose.judge import Knowledge, judge
 from triage.domain import Diagnosis, FilterRule, Folded, History, JobLog, JobPrint, LogFile, Similar
 from triage.errors import InputError, TriageError
 from triage.evidence import jobprint
 from triage.evidence.match import Matcher
+from triage.evidence.profile import GoodRun
 from triage.ingest import assemble, boundaries, kinds, sources, streams, together
 
 KEPT_BYTES = 48 << 20  # of all files together
@@ -28,6 +30,8 @@ Recall = Callable[[Diagnosis], tuple[tuple[Similar, ...], tuple[str, ...]]]  # s
 Explain = Callable[[JobLog, Folded, Diagnosis], Diagnosis]  # what a model makes of it; never fails
 Remember = Callable[[Diagnosis], History]  # what earlier incidents say to this one
 Record = Callable[[Diagnosis, dict[str, Any]], int]
+GoodRunOf = Callable[[JobPrint], GoodRun | None]  # the last run of this kind of job that went well
+KeepGood = Callable[[int, JobPrint, JobLog], None]  # an incident that is a run that went well
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,7 @@ class Parts:
     """What a pipeline is made of. recall, remember, record and rules may fail: a diagnosis is published all the same.
 
     folded: is given the compressed log, by which an evaluation measures what compression keeps; rules: those learned.
+    good, keep: where runs that went well are looked for and kept, to compare with.
     """
 
     knowledge: Knowledge
@@ -48,6 +53,8 @@ class Parts:
     notes: tuple[str, ...] = ()  # what was not asked, for `missing`
     folded: Callable[[Folded], None] = field(default=lambda _folded: None)
     rules: learned.Rules | None = None
+    good: GoodRunOf | None = None
+    keep: KeepGood | None = None
 
 
 def read(paths: Sequence[str], parts: Parts) -> JobLog:
@@ -93,9 +100,9 @@ class _Content:
 
 
 def _contents(inputs: Sequence[streams.Input], parts: Parts) -> tuple[list[_Content], JobPrint | None]:
-    """The inputs to be read, and what kind of job they are of; None when there are no learned rules to ask for."""
+    """The inputs to be read, and what kind of job they are of; None when nothing of it is to be asked."""
     contents = list(map(_Content.of, inputs))
-    if parts.rules is None:
+    if parts.rules is None and parts.good is None and parts.keep is None:
         return contents, None
     output = [content for content in contents if content.item.kind == "job"] or contents
     return contents, jobprint.job_print(content.head() for content in output[: jobprint.MAX_HEADS])
@@ -148,8 +155,8 @@ def _limits(files: int) -> engine.ScanLimits:
     return engine.ScanLimits(budget=budget, head_lines=20, tail_lines=80, plain=(4, 4))
 
 
-def diagnose(paths: Sequence[str], parts: Parts) -> tuple[Diagnosis, dict[str, Any]]:
-    """The whole way from files to a recorded diagnosis and its JSON object."""
+def diagnose(paths: Sequence[str], parts: Parts, good: GoodRun | None = None) -> tuple[Diagnosis, dict[str, Any]]:
+    """The whole way from files to a recorded diagnosis and its JSON object. good: a run to compare with."""
     clock = _Clock()
     log = read(paths, parts)
     clock.lap("read")
@@ -159,6 +166,8 @@ def diagnose(paths: Sequence[str], parts: Parts) -> tuple[Diagnosis, dict[str, A
     said = [hider.note(retired=_writes(parts)) for hider in hiders]
     result = replace(result, missing=(*result.missing, *parts.notes, *log.notes, *said))
     clock.lap("judge")
+    result = _against_good(log, result, good, parts)
+    clock.lap("compare")
     folded = fold(log, result, parts.token_budget)
     parts.folded(folded)
     result = replace(result, compression=folded.account)
@@ -171,9 +180,12 @@ def diagnose(paths: Sequence[str], parts: Parts) -> tuple[Diagnosis, dict[str, A
         clock.lap("model")
     result = replace(result, timing=clock.laps)
     result, document = _record(result, parts)
-    problem = _settle(log, {hider.rule: hider.reason(result.incident) for hider in hiders}, parts)
-    if problem:
-        result = replace(result, missing=(*result.missing, problem))
+    problems = [
+        _settle(log, {h.rule: h.reason(result.incident) for h in hiders}, parts),
+        _keep_good(log, result, parts),
+    ]
+    if any(problems):
+        result = replace(result, missing=(*result.missing, *filter(None, problems)))
         document = report.to_json(result)
     return result, document
 
@@ -192,6 +204,29 @@ def fold(log: JobLog, result: Diagnosis, budget: int) -> Folded:
     if result.progress.last_step_line and result.outcome != "healthy":
         shown.add(result.progress.last_step_line)
     return view.fold(log, budget, shown)
+
+
+def _against_good(log: JobLog, result: Diagnosis, good: GoodRun | None, parts: Parts) -> Diagnosis:
+    """Compared with the run given, else with the last one of this kind of job that went well."""
+    if good is None and parts.good is not None and log.kind and log.kind.features and result.outcome != "healthy":
+        try:
+            good = parts.good(log.kind)
+        except (TriageError, OSError) as error:
+            note = f"no good run was looked for: {error}"
+            return replace(result, missing=(*result.missing, note))
+    return against(result, log, good) if good else result
+
+
+def _keep_good(log: JobLog, result: Diagnosis, parts: Parts) -> str:
+    """A recorded run that went well is kept to compare later ones with; what went wrong, in words."""
+    sure = result.outcome == "healthy" and result.status in ("established", "supported")
+    if parts.keep is None or result.incident is None or not sure or not (log.kind and log.kind.features):
+        return ""
+    try:
+        parts.keep(result.incident, log.kind, log)
+    except (TriageError, OSError) as error:
+        return f"this run was not kept to compare later ones with: {error}"
+    return ""
 
 
 def _recall(result: Diagnosis, parts: Parts) -> Diagnosis:

@@ -47,6 +47,12 @@ OLD_DATA["0002"] = (
         INSERT INTO rule_event VALUES (1, 9, 5, 'shadow', 'active', 'looked at')
     """
 )
+OLD_DATA["0003"] = (
+    OLD_DATA["0002"]
+    + """;
+        INSERT INTO good_run VALUES (4, 2, 7, '2026-01-01 03:00:00.000000', '{}')
+    """
+)
 
 
 def connect(url: str) -> sa.Engine:

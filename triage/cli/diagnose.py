@@ -26,6 +26,12 @@ def diagnose(
         None, metavar="PATH...", help="Log files, folders of per-rank files, or - for stdin; .gz .zst .xz .bz2 too."
     ),
     format: str | None = typer.Option(None, "--format", help="text, json or markdown.", show_default="text"),  # noqa: A002
+    good: list[str] | None = typer.Option(
+        None,
+        "--good",
+        metavar="PATH|none",
+        help="A good run to compare with; none: with no run of the database either.",
+    ),
     no_record: bool = typer.Option(False, "--no-record", help="Do not write to the incident database."),
     llm: str | None = typer.Option(None, "--llm", metavar="MODEL|off", help="The model to ask; off: rules only."),
     trace: Path | None = typer.Option(None, "--trace", metavar="FILE", help="Append each exchange with the model."),
@@ -42,17 +48,22 @@ def diagnose(
         raise UsageError("no input", "give log files, folders, or - for stdin: triage diagnose job.out")
     chosen = output.check_format(format)
     from triage import pipeline
-    from triage.cli import wiring
+    from triage.cli import good_runs, wiring
 
     settings = wiring.settings(llm)
     rules = wiring.learned_rules(settings, writes=not no_record)
     parts = wiring.parts(settings, output.teller(quiet), record=not no_record, rules=rules)
+    parts = wiring.with_good_runs(parts, settings, writes=not no_record)
     if print_prompt:
         output.write(_prompt(paths, replace(parts, record=None)))
         return 0
     if trace or replay:
         parts = replace(parts, explain=wiring.explain(_traced(settings, trace, replay), parts.tell))
-    result, document = pipeline.diagnose(paths, parts)
+    alone = good is not None and "none" in good
+    if good and alone and len(good) > 1:
+        raise UsageError("--good none stands beside a path", "give the paths of one good run, or none")
+    known = good_runs.of_files(good, parts) if good and not alone else None
+    result, document = pipeline.diagnose(paths, replace(parts, good=None) if good else parts, known)
     output.clear_progress(quiet)
     output.print_result(document, chosen)
     if verbose:

@@ -76,6 +76,14 @@ def explain(asked: ChatModel | None, tell: Tell) -> Explain | None:
     return explained
 
 
+def with_good_runs(parts: Parts, chosen: Settings, writes: bool) -> Parts:
+    """The same, comparing with the last run of the same kind of job that went well. writes: one that does is kept."""
+    from triage.cli.good_runs import GoodRuns
+
+    known = GoodRuns(chosen.database_url)
+    return replace(parts, good=known.last, keep=known.keep if writes else None)
+
+
 def learned_rules(chosen: Settings, writes: bool) -> Rules:
     """writes: what they take is counted, and one that would have hidden evidence is retired."""
     from triage.cli.learned_rules import LearnedRules

@@ -4,6 +4,7 @@ Line numbers are 1-based and count `\\n` only, in the file as the user has it (d
 Times are timezone-aware; a stamp that names no zone is taken as UTC, and kernel stamps since boot have no time.
 """
 
+from triage.domain.compared import Compared, Difference, DifferenceKind, Place
 from triage.domain.diagnosis import (
     ClockNote,
     Compression,
@@ -42,8 +43,11 @@ __all__ = [
     "PLACEHOLDERS",
     "Cascade",
     "ClockNote",
+    "Compared",
     "Compression",
     "Diagnosis",
+    "Difference",
+    "DifferenceKind",
     "Evidence",
     "FileKind",
     "FilterRule",
@@ -60,6 +64,7 @@ __all__ = [
     "Moment",
     "Outcome",
     "PastFailure",
+    "Place",
     "Progress",
     "PromptUsed",
     "RawLine",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from triage.domain.compared import Compared
 from triage.domain.labels import Outcome, Risk, Role, Stage, Status
 from triage.domain.lines import LogLine, Run
 from triage.domain.rules import PromptUsed
@@ -204,3 +205,4 @@ class Diagnosis:
     job: str = ""  # the scheduler's id of the job, where a line or a file name says it
     timeline: Timeline = Timeline()
     recurrence: Recurrence = Recurrence()
+    compared: Compared | None = None  # with a good run of the same kind of job, where there was one

@@ -79,6 +79,11 @@ def features(text: str) -> Iterator[str]:
                 yield f"model:{value}"
 
 
+def starts(text: str) -> bool:
+    """Whether the line starts a program: python, torchrun, srun and their like with something behind."""
+    return _LAUNCHER.search(text) is not None
+
+
 def name(path: str) -> str:
     """The last part of a path, with job numbers and hashes as #."""
     return _NUMBERED.sub("#", path.rsplit("/", 1)[-1])[:_MAX_NAME]

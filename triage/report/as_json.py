@@ -19,6 +19,7 @@ from triage.domain import (
     Similar,
     Timeline,
 )
+from triage.report.compared import compared_json
 
 SCHEMA = "triage.diagnosis/1"
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
@@ -70,6 +71,7 @@ def _document(d: Diagnosis) -> dict[str, Any]:
         "job": d.job,
         "fingerprint": d.fingerprint,
         "files": list(d.files),
+        "compared": compared_json(d.compared) if d.compared else None,
         "timing": {stage: round(seconds, 3) for stage, seconds in d.timing.items()},
         "usage": {"llm_calls": 0, "tokens_in": 0, "tokens_out": 0, **d.usage},
     }

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from triage.report import course
+from triage.report.compared import differences, places
 
 
 def render_markdown(result: dict[str, Any]) -> str:
@@ -46,6 +47,11 @@ def _markdown_lines(r: dict[str, Any]) -> Iterator[str]:
         yield "\n### Similar incidents\n"
         for s in r["similar"]:
             yield f"- **{s['incident']}** {_escape(s['title'])}: {_escape(s['why'])}"
+    if r.get("compared"):
+        yield f"\n### Against the good run\n\n{_escape(r['compared']['words'])}\n"
+        for name, d in differences(r["compared"]):
+            yield f"- **{name}** {d['kind']} `{_code(places(d)) or '-'}`: {_escape(d['why'])}"
+            yield f"  ``{_code(d['text'])}``"
     if r["missing"]:
         yield "\n### Not seen\n"
         for note in r["missing"]:

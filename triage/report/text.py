@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from triage.report import course
+from triage.report.compared import differences, places
 from triage.text import rank_ranges
 
 MIN_WIDTH = 40
@@ -64,6 +65,7 @@ def _text_lines(r: dict[str, Any], width: int) -> Iterator[str]:
             yield from _wrap(f"{s['incident']}: {s['title']}", width, "  ", "     ")
             yield from _wrap(s["why"], width, "     ", "     ")
         yield ""
+    yield from _compared(r.get("compared"), width)
     if r["runs"]:
         yield "Runs in this input (the last is diagnosed)"
         for run in r["runs"]:
@@ -126,6 +128,21 @@ def _evidence_text(e: dict[str, Any], width: int, means: bool = True) -> Iterato
     yield from _quoted(e["text"], width)
     if e.get("title") and means:
         yield from _wrap(e["title"], width, "     = ", "       ")
+
+
+def _compared(compared: dict[str, Any] | None, width: int) -> Iterator[str]:
+    if compared is None:
+        return
+    yield from _wrap(f"Against the good run ({compared['words']})", width, "", "  ")
+    found = list(differences(compared))
+    for name, d in found:
+        where = f"{name:<8} {d['kind']}  {places(d)}".rstrip()
+        yield from _wrap(where, width, "  ", "     ")
+        yield from _quoted(d["text"], width)
+        yield from _wrap(d["why"], width, "     = ", "       ")
+    if not found:
+        yield "  no difference that tells anything"
+    yield ""
 
 
 def _quoted(text: str, width: int) -> Iterator[str]:

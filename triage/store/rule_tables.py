@@ -1,4 +1,4 @@
-"""The tables of filter rules that were learned, and of what became of them."""
+"""The tables of kinds of job: of filter rules that were learned for them, what became of them, and of good runs."""
 
 from __future__ import annotations
 
@@ -72,3 +72,15 @@ class RuleEvent(Base):
     before: Mapped[str]
     after: Mapped[str]
     reason: Mapped[str]
+
+
+class GoodRun(Base):
+    """A run that went well, in brief, to compare later runs of its kind with. `profile`: JSON, without secrets."""
+
+    __tablename__ = "good_run"
+    __table_args__ = (UniqueConstraint("incident_id"),)
+    id: Mapped[Key]
+    job_kind_id: Mapped[int] = parent("job_kind")
+    incident_id: Mapped[int] = parent("incident", index=False)
+    at: Mapped[datetime]
+    profile: Mapped[str]

@@ -8,13 +8,14 @@ from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from triage.store.columns import Base, Big, Key, parent
-from triage.store.rule_tables import JobKind, Rule, RuleChange, RuleEvent
+from triage.store.rule_tables import GoodRun, JobKind, Rule, RuleChange, RuleEvent
 
 __all__ = [
     "PARTS",
     "Base",
     "Diagnosis",
     "Evidence",
+    "GoodRun",
     "Hypothesis",
     "Incident",
     "IncidentNode",
