@@ -8,18 +8,16 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.helpers import job, log_file
-from triage import kb
+from triage.cli import wiring
 from triage.diagnose.judge import Knowledge, judge
 from triage.domain import Diagnosis, LogFile, LogLine
-from triage.evidence.match import Matcher
-from triage.runbooks import runbooks
 
 T0 = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
 def knowledge() -> Knowledge:
-    return Knowledge(kb.taxonomy(), Matcher(kb.signatures()), kb.cascades(), runbooks())
+    return wiring.knowledge()
 
 
 def timed(name: str, kind: str, *told: tuple[float, str], **fields: object) -> LogFile:

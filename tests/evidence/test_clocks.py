@@ -41,7 +41,7 @@ def times(log: JobLog, name: str) -> list[datetime | None]:
 def test_a_skew_between_ranks_is_the_middle_of_their_steps_and_is_taken_out() -> None:
     a, b = file("rank0.log", [*steps(1, 20), (300.0, "end")]), file("rank8.log", steps(1, 20, ahead=3.2, jitter=0.1))
     found = align(job(a, b))
-    assert [(n.file, n.ahead, n.zone) for n in found.notes] == [("rank8.log", pytest.approx(3.2, abs=0.11), 0.0)]
+    assert [(n.files, n.ahead, n.zone) for n in found.notes] == [(("rank8.log",), pytest.approx(3.2, abs=0.11), 0.0)]
     assert "3.2 s ahead of that of rank0.log" in found.notes[0].said or "3.3 s ahead" in found.notes[0].said
     moved = times(found.log, "rank8.log")[0]
     assert moved is not None and abs((moved - (T0 + timedelta(seconds=10))).total_seconds()) < 0.3
@@ -113,7 +113,7 @@ def test_a_file_is_compared_through_another_one() -> None:
     a = file("a.log", [*steps(1, 9), (200.0, "end")])
     b = file("b.log", [*steps(5, 9, ahead=5.0), (105.0, line)])
     c = file("c.log", [(95.0, line)], kind="slurm")
-    ahead = {n.file: n.ahead for n in align(job(a, b, c)).notes}
+    ahead = {n.files[0]: n.ahead for n in align(job(a, b, c)).notes}
     assert ahead == {"b.log": pytest.approx(5.0), "c.log": pytest.approx(-5.0)}
 
 
@@ -139,10 +139,25 @@ def test_the_start_and_end_of_the_accounting_tell_its_zone() -> None:
             ),
         )
     )
-    assert [(n.file, n.zone) for n in found.notes] == [("sacct.txt", 7200.0)]
+    assert [(n.files, n.zone) for n in found.notes] == [(("sacct.txt",), 7200.0)]
     assert "UTC+2" in found.notes[0].said
 
 
 def test_one_file_has_nothing_to_be_compared_with() -> None:
     log = job(file("a.log", steps(1, 9)))
     assert align(log).log is log
+
+
+def test_files_that_are_off_alike_are_told_of_once() -> None:
+    off = [file(f"rank{r}.log", steps(1, 12, ahead=4.0 + r / 50)) for r in (1, 2, 3)]
+    same = [file(f"rank{r}.log", steps(1, 12)) for r in (4, 5, 6, 7)]
+    (note,) = align(job(file("rank0.log", [*steps(1, 12), (200.0, "end")]), *off, *same)).notes
+    assert note.files == ("rank1.log", "rank2.log", "rank3.log")
+    assert "rank1.log (and alike of 2 other files) is 4.0 s ahead" in note.said
+
+
+def test_where_the_main_file_alone_is_off_it_is_told_to_be() -> None:
+    others = [file(f"rank{r}.log", steps(1, 12)) for r in (1, 2, 3)]
+    (note,) = align(job(file("rank0.log", [*steps(1, 12, ahead=3.0), (200.0, "end")]), *others)).notes
+    assert (note.files, note.ahead) == (("rank0.log",), 3.0)
+    assert "ahead of that of rank1.log" in note.said

@@ -89,9 +89,9 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class ClockNote:
-    """A file whose clock differs from the main one. ahead: seconds, of which zone are the time zone's."""
+    """Files whose clocks differ from the main one alike. ahead: seconds, of which zone are the time zone's."""
 
-    file: str
+    files: tuple[str, ...]
     said: str
     ahead: float
     zone: float = 0.0

@@ -11,10 +11,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from statistics import median
+from statistics import median, median_low
 
 from triage.domain import ClockNote, JobLog, LogFile
 from triage.evidence.marks import Mark, marks
+from triage.text import how_many
 
 QUARTER = 900.0
 HALF = 1800.0
@@ -23,6 +24,7 @@ CLOSE = 5.0  # seconds: a mark within which both files print one event
 LOOSE = 20.0  # seconds: beyond it only half hours can be told
 DRIFT = 60.0  # seconds that a clock may be off beside its zone
 LEAST_SKEW = 1.0  # many stamps count whole seconds
+LINES, FEWEST = 8_000, 12  # lines looked at in all files and at least in each, at either end
 ENOUGH = 3  # marks that speak for a skew when none of them is exact
 _ZONED = re.compile(r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z| ?UTC| ?[+-]\d\d:?\d\d)(?![\w:])|^<?\d{0,3}>?\[?\d{10}\.\d{3}")
 _LOOKED_AT = 40
@@ -52,15 +54,43 @@ class Offset:
 
 def align(log: JobLog) -> Aligned:
     """Brings the times of all files to the clock of the main one, as far as shared events tell."""
-    told = {f.name: found for f in log.files if (found := marks(f))}
+    told = {f.name: found for f in log.files if (found := marks(f, max(FEWEST, LINES // len(log.files))))}
     main = _main(log.files, told)
     if main is None or len(told) < 2:
         return Aligned(log)
-    offsets = _offsets(main.name, told)
+    files = {f.name: f for f in log.files}
+    main, offsets = _usual(main, _offsets(main.name, told), files)
     moved = {name: o for name, o in offsets.items() if o.total}
-    files = tuple(_moved(f, moved[f.name].total) if f.name in moved else f for f in log.files)
-    notes = tuple(_note(f, main, moved[f.name]) for f in log.files if f.name in moved)
-    return Aligned(replace(log, files=files), notes, {name: o.total for name, o in moved.items()})
+    shifted = tuple(_moved(f, moved[f.name].total) if f.name in moved else f for f in log.files)
+    return Aligned(
+        replace(log, files=shifted), _notes(main, moved, files), {name: o.total for name, o in moved.items()}
+    )
+
+
+def _usual(
+    main: LogFile, offsets: dict[str, Offset], files: Mapping[str, LogFile]
+) -> tuple[LogFile, dict[str, Offset]]:
+    """Where most of the job's files go alike and the main one does not, it is the main one that is off."""
+    own = [o for name, o in offsets.items() if files[name].kind == "job" and not o.zone]
+    skew = median_low([o.skew for o in own])
+    like = [name for name, o in offsets.items() if abs(o.skew - skew) < LEAST_SKEW and files[name].kind == "job"]
+    if abs(skew) < LEAST_SKEW or len(like) * 2 <= len(own) or main.name in like:
+        return main, offsets
+    events = max(o.events for o in own)
+    brought = {n: Offset(o.zone, _large(o.skew - skew), o.events or events) for n, o in offsets.items()}
+    return files[like[0]], brought
+
+
+def _large(skew: float) -> float:
+    return round(skew, 1) if abs(skew) >= LEAST_SKEW else 0.0
+
+
+def _notes(main: LogFile, moved: Mapping[str, Offset], files: Mapping[str, LogFile]) -> tuple[ClockNote, ...]:
+    """One for all files whose clocks are off alike."""
+    alike: dict[tuple[float, int], list[str]] = {}
+    for name, offset in moved.items():
+        alike.setdefault((offset.zone, round(offset.skew)), []).append(name)
+    return tuple(_note([files[n] for n in names], main, moved[names[0]]) for names in alike.values())
 
 
 def _main(files: Sequence[LogFile], told: Mapping[str, object]) -> LogFile | None:
@@ -146,9 +176,10 @@ def names_zone(file: LogFile) -> bool:
     return sum(bool(_ZONED.search(line.text[:120])) for line in timed) * 2 > len(timed)
 
 
-def _note(file: LogFile, main: LogFile, offset: Offset) -> ClockNote:
+def _note(found: Sequence[LogFile], main: LogFile, offset: Offset) -> ClockNote:
+    file, more = found[0], len(found) - 1
     events = f"{offset.events} event{'s' if offset.events > 1 else ''} that both tell"
-    what = describe(file)
+    what = describe(file) + (f" (and alike of {how_many(more, 'other file')})" if more else "")
     parts = []
     if offset.zone:
         apart = _span(offset.zone)
@@ -169,7 +200,7 @@ def _note(file: LogFile, main: LogFile, offset: Offset) -> ClockNote:
         parts.append(
             f"{'its clock' if parts else f'the clock of {what}'} is {abs(offset.skew):.1f} s {_side(offset.skew)} that of {main.name}{by}"
         )
-    return ClockNote(file.name, "; ".join(parts), offset.total, offset.zone)
+    return ClockNote(tuple(f.name for f in found), "; ".join(parts), offset.total, offset.zone)
 
 
 def describe(file: LogFile) -> str:

@@ -12,7 +12,7 @@ from triage.evidence.account import times_of
 from triage.evidence.progress import steps
 from triage.heads import split
 
-LOOKED_AT = 160  # lines with a time, at each end of a file
+LOOKED_AT = 160  # lines with a time, at most, at each end of a file
 _EXACT, _STEP, _WAIT, _DEATH, _SPAN = 1.0, 20.0, 60.0, 120.0, 300.0  # seconds within which both tell of it
 _WATCHDOG = re.compile(r"(?:GUID (\w+).{0,200}?)?collective operation timeout: Work\w{0,6}\(SeqNum=(\d+), OpType=(\w+)")
 _PEER = re.compile(r"(?:remote|from|by|to) peer ([A-Za-z][\w.-]{1,80}?)<")
@@ -33,15 +33,15 @@ class Mark:
     within: float
 
 
-def marks(file: LogFile) -> list[Mark]:
-    """Those of a file, each event once, at its first telling."""
+def marks(file: LogFile, most: int = LOOKED_AT) -> list[Mark]:
+    """Those of a file, each event once, at its first telling. most: lines looked at, at either end."""
     found: dict[str, Mark] = {}
-    for mark in _marks(file):
+    for mark in _marks(file, min(most, LOOKED_AT)):
         found.setdefault(mark.event, mark)
     return list(found.values())
 
 
-def _marks(file: LogFile) -> Iterator[Mark]:
+def _marks(file: LogFile, most: int) -> Iterator[Mark]:
     if file.kind == "sacct":
         for name, at in times_of(file).items():
             yield Mark(name, at, _SPAN)
@@ -49,7 +49,7 @@ def _marks(file: LogFile) -> Iterator[Mark]:
     timed = [line for line in file.lines if line.time]
     if not timed:
         return
-    ends = timed if len(timed) <= 2 * LOOKED_AT else [*timed[:LOOKED_AT], *timed[-LOOKED_AT:]]
+    ends = timed if len(timed) <= 2 * most else [*timed[:most], *timed[-most:]]
     for line in ends:
         yield from _of_line(line, file)
     if file.kind == "job":
