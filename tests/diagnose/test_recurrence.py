@@ -120,6 +120,15 @@ def run(folder: Path, text: str, record: bool = True) -> Diagnosis:
     return diagnose([str(path)], replace(parts, recall=None))[0]
 
 
+def test_every_restart_that_the_runbooks_know_is_withdrawn() -> None:
+    books = wiring.knowledge().runbooks
+    listed = [step.step for action in ("restart", "restart-excluding") for step in books.doing[action]]
+    now = replace(NOW, remediation=tuple(Remedy(text, "", "reversible") for text in listed))
+    found = weigh(now, History((past(7),)))
+    assert listed
+    assert [r.step for r in found.remediation if r.step in listed] == []
+
+
 def test_incidents_of_the_database_change_the_advice(tmp_path: Path) -> None:
     first = run(tmp_path, log(1, 20))
     assert first.recurrence.kind == ""
