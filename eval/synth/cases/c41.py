@@ -146,7 +146,7 @@ def s122(c: Case) -> None:
             train.py:144 main | dist.barrier()
             $S/torch/distributed/distributed_c10d.py:3683 barrier | work = group.barrier(opts=opts)
             """, "RuntimeError: [ERROR] HCCL error in: torch_npu/csrc/distributed/ProcessGroupHCCL.cpp:1290, error code is 6"),
-            "EI0006: [PID: %d] %s Getting socket times out. Reason: Remote Rank did not send the data in time. Please check the reason for the rank being stuck" % (pids[r], c.t("%Y-%m-%d-%H:%M:%S.%f")),
+            f"EI0006: [PID: {pids[r]}] {c.t('%Y-%m-%d-%H:%M:%S.%f')} Getting socket times out. Reason: Remote Rank did not send the data in time. Please check the reason for the rank being stuck",
             "        Solution: 1. Check the rank service processes with other errors or no errors in the cluster. 2. If this error is reported for all NPUs, check whether the time difference between the earliest and latest errors is greater than the connect timeout interval (120s by default).",
         ]))  # fmt: skip
     out.add(weave(c.rng, rows, 4))

@@ -76,14 +76,14 @@ def s142(c: Case) -> None:
         "State:          Terminated",
         "  Reason:       Error",
         "  Exit Code:    137",
-        f"  Started:      Sat, 22 Mar 2025 12:43:58 +0000",
+        "  Started:      Sat, 22 Mar 2025 12:43:58 +0000",
         f"  Finished:     {stop}",
         "Ready:          False",
         "Restart Count:  0",
         "Limits:",
         "  memory:          960Gi",
         "  nvidia.com/gpu:  8",
-    ]  # noqa: F541
+    ]
     pod.add(
         describe(
             c,
