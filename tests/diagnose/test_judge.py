@@ -233,3 +233,32 @@ def test_what_could_not_be_read_keeps_a_log_from_being_called_healthy(knowledge:
 )
 def test_a_log_that_ends_on_trouble_in_any_words_is_not_healthy(knowledge: Knowledge, last: str) -> None:
     assert judge(job(f"{steps(1, 50)}\n{last}"), knowledge).outcome != "healthy"
+
+
+def test_storage_that_keeps_processes_from_ending_explains_the_step_that_does_not_end(knowledge: Knowledge) -> None:
+    ends = [f"slurmstepd: error: *** STEP 55.0 STEPD TERMINATED ON n{n} AT 2024-12-03T01:13:17 DUE TO JOB NOT ENDING WITH SIGNALS ***" for n in (1, 3)]  # fmt: skip
+    text = "\n".join([*steps(1, 9).splitlines(), *ends])
+    stuck = "INFO: task python:26585 blocked for more than 120 seconds.\n cl_sync_io_wait+0x1c5/0x400 [obdclass]"
+    kernels = [log_file(stuck, f"n{n}.log", "kernel", node=f"n{n}") for n in (1, 3)]
+    d = judge(job(text, *kernels), knowledge)
+    assert (d.failure_type, d.suspects.nodes, d.action == "restart-excluding") == ("storage-error", (), False)
+    assert judge(job(text), knowledge).failure_type == "node-failure"
+
+
+def test_a_column_of_errors_is_none(knowledge: Knowledge) -> None:
+    columns = "\n".join(f" step {n} of 90 t 0.5 s max|u| 5.5E+00 energy error {n}.19E+00" for n in range(1, 9))
+    d = judge(job(columns, log_file("STOP 0", "job.err")), knowledge)
+    assert d.outcome == "healthy"
+
+
+def test_a_container_of_a_failed_pod_tells_only_its_code(knowledge: Knowledge) -> None:
+    describe = "Name:    sft-0\nStatus:           {}\n    State:          Terminated\n      Reason:       Error\n      Exit Code:    137"
+    failed = judge(job(steps(1, 30), log_file(describe.format("Failed"), "describe.txt", "kubernetes")), knowledge)
+    assert (failed.outcome, failed.failure_type, failed.status) == ("failed", "unknown", "unknown")
+    runs = judge(job(steps(1, 30), log_file(describe.format("Running"), "describe.txt", "kubernetes")), knowledge)
+    assert runs.outcome == "healthy"
+
+
+def test_a_launcher_that_reports_a_failed_collective_is_no_cause(knowledge: Knowledge) -> None:
+    text = "RuntimeError: NCCL error in: ProcessGroupNCCL.cpp:784, unhandled system error, NCCL version 2.7.8\nsubprocess.CalledProcessError: Command '['python', 'main.py']' returned non-zero exit status 1."
+    assert judge(job(text), knowledge).failure_type == "nccl-remote-error"

@@ -103,3 +103,37 @@ def test_a_loss_far_above_its_own_level_that_does_not_come_back_has_diverged(
     d = judge(job(f"{losses(LEVEL + after)}\nTraining finished in 3 s"), knowledge)
     assert told(d) == (("failed", "loss-spike") if failed else ("healthy", "healthy"))
     assert not failed or 20 <= d.evidence[0].line <= 24
+
+
+def nan(at: int, rank: int = 37) -> str:
+    return f"RuntimeError: Rank {rank}, node r07n0{rank % 8}, device 5, iteration {at}: Unexpected result nan (message='spiky loss')"
+
+
+def test_a_device_that_gives_nan_in_one_attempt_after_another_is_at_fault(knowledge: Knowledge) -> None:
+    again = judge(job(f"{steps(1, 9)}\n{nan(9)}\n{steps(4, 30)}\n{nan(30)}"), knowledge)
+    assert (again.root_cause_class, again.action) == ("hardware-failure", "restart-excluding")
+    assert (again.suspects.nodes, again.suspects.ranks) == (("r07n05",), (37,))
+    replayed = judge(job(f"{steps(1, 9)}\n{nan(9)}\n{steps(4, 9)}\n{nan(9)}"), knowledge)
+    elsewhere = judge(job(f"{steps(1, 9)}\n{nan(9)}\n{steps(4, 30)}\n{nan(30, 12)}"), knowledge)
+    assert {replayed.action, elsewhere.action} == {"rollback-and-skip"}
+
+
+def test_a_host_that_is_held_up_while_its_heartbeat_is_missed_did_not_die(knowledge: Knowledge) -> None:
+    slow = "W xla/stream_executor/cuda/cuda_driver.cc:1061] cuMemHostAlloc of 64 bytes took 139.7s"
+    lost = "E1 coordination_service.cc:1170] /job:jax_worker/replica:0/task:0 has been set to ERROR in coordination service: UNAVAILABLE: Task /job:jax_worker/replica:0/task:0 heartbeat timeout."
+    d = judge(job(f"{slow}\n{lost}"), knowledge)
+    assert (d.failure_type, d.root_cause_class, d.evidence[0].line) == ("connection-error", "config-error", 1)
+    later = judge(job(f"{slow}\n{steps(1, 9)}\n{lost}"), knowledge)
+    assert all(e.role != "root" for e in later.evidence if e.line == 1)
+
+
+def test_a_process_that_was_on_the_gpu_before_the_job_is_not_of_it(knowledge: Knowledge) -> None:
+    full = (
+        "[rank16]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.16 GiB. GPU 0 has a total capacity of 79.11 GiB of which 611.19 MiB is free. "
+        "Process 1395 has 24.49 GiB memory in use. Including non-PyTorch memory, this process has 53.99 GiB memory in use."
+    )
+    row = "|    0   N/A  N/A      {}      C   python                          25081MiB |"
+    listed = judge(job(full, log_file(row.format(1395), "prolog/cn112.txt", node="cn112")), knowledge)
+    other = judge(job(full, log_file(row.format(77), "prolog/cn112.txt", node="cn112")), knowledge)
+    assert (listed.action, listed.suspects.nodes) == ("restart-excluding", ("cn112",))
+    assert (other.action, other.suspects.nodes) == ("fix-and-resubmit", ())

@@ -134,3 +134,46 @@ def test_a_node_whose_own_daemon_starts_nothing_is_suspected(knowledge: Knowledg
     failed = "[2023-02-21T08:37:28.920] error: [job 40318] prolog failed status=1:0"
     d = judge(job(log_file(failed, "slurmd-pg-17.log", "slurm", node="pg-17")), knowledge)
     assert (d.suspects.nodes, d.action) == (("pg-17",), "restart-excluding")
+
+
+def test_a_process_of_which_hccl_says_the_rank_is_that_rank(knowledge: Knowledge) -> None:
+    d = said(
+        knowledge,
+        *(f"[a2-0{16 + r // 2}] rank {r} device {r % 2} ip 10.20.1.{16 + r // 2}" for r in range(4)),
+        "[INFO] HCCL(67527,python):2025-06-11-03:09:58.706.151 [op_base.cc:421]Entry-HcclCommInitRootInfo:ranks[4], rank[3], rootinfo: host",
+        "[ERROR] HCCL(67527,python):2025-06-11-03:09:58.859.569 [HcclSocket][Listen] socket type[1], listen on ip[10.20.1.17] and specific port[16666] fail.",
+    )
+    assert (d.failure_type, d.suspects.ranks, d.suspects.nodes) == ("connection-error", (3,), ("a2-017",))
+
+
+def test_the_label_of_srun_is_the_rank_where_the_program_agrees(knowledge: Knowledge) -> None:
+    agreed = [f"{r}: [rank{r}]: loaded" for r in range(24)]
+    hang = "21: HW Exception by GPU node-7 (Agent handle: 0x9d41f20) reason :GPU Hang"
+    assert judge(job("\n".join([*agreed, hang])), knowledge).suspects.ranks == (21,)
+    launchers = [f"{r // 8}: [rank{r}]: loaded" for r in range(24)]
+    assert judge(job("\n".join([*launchers, hang.removeprefix("2")])), knowledge).suspects.ranks == ()
+
+
+def test_memory_that_ran_out_on_one_of_the_nodes_names_it_and_its_killed_task(knowledge: Knowledge) -> None:
+    kill = "[1.2] Memory cgroup out of memory: Killed process 111 (python3) total-vm:1kB, anon-rss:1kB"
+    kernels = [
+        log_file(kill if n == 2 else "[1.1] docker0: port 2 entered disabled state", f"dmesg-ng{n}.txt", "kernel", node=f"ng{n}")
+        for n in (1, 2, 3)
+    ]  # fmt: skip
+    ends = "srun: error: ng1: task 0: Aborted (core dumped)\nsrun: error: ng2: task 1: Killed\nsrun: error: ng3: task 2: Aborted (core dumped)"
+    d = judge(job(ends, *kernels), knowledge)
+    assert (d.failure_type, d.suspects.nodes, d.suspects.ranks) == ("host-out-of-memory", ("ng2",), (1,))
+
+
+def test_a_cpu_of_another_type_is_on_the_node_that_traps(knowledge: Knowledge) -> None:
+    trap = "[7712.1] traps: lmp[88192] trap invalid opcode ip:b51ec2 sp:7ffc81bf670e error:0 in lmp[400000+a10000]"
+    cpus = "\n".join(f"c3-05{n}: Model name: CPU {n == 5}" for n in (1, 2, 5))
+    d = judge(job(cpus, log_file(trap, "journal.txt", "kernel", node="c3-055")), knowledge)
+    assert (d.root_cause_class, d.suspects.nodes) == ("dependency-failure", ("c3-055",))
+
+
+def test_a_step_that_may_be_another_ranks_does_not_undo_a_crash_that_speaks_of_a_retry(knowledge: Knowledge) -> None:
+    worked = [f"iteration {n}/ 1000 | lm loss: 2.{n} | elapsed time per iteration (ms): 500.1" for n in range(1, 9)]
+    crash = "[rank3]: OSError: [Errno 28] No space left on device: '/ckpt/8.pt', retrying"
+    assert said(knowledge, *worked[:4], crash, *worked[4:5]).failure_type == "disk-full"
+    assert said(knowledge, *worked[:4], crash, *worked[4:]).outcome == "healthy"

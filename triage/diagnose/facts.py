@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from triage.diagnose import outlived, sieve, standing
-from triage.diagnose.places import nodes_of_ranks, pods_on
+from triage.diagnose.places import give_ranks, nodes_of_ranks, pods_on
 from triage.domain import JobLog, LogFile, LogLine, Signature
 from triage.evidence.collectives import Collectives, analyse
 from triage.evidence.fallen import Fallen, fallen
@@ -112,6 +112,7 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
         del best[key]
     sieve.drop_succeeded_pods(best, log)
     worked = {file.name: tuple(steps(file)) for file in log.files}
+    give_ranks(best, log)
     standing.weigh(best, log, worked)
     together = analyse(
         line

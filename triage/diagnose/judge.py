@@ -38,6 +38,7 @@ RIVAL_MARGIN = 10
 SYMPTOM_WEIGHT = 12  # below it a line only says that something was ended
 POINTER_WEIGHT = 5  # context that only points elsewhere
 MAX_HYPOTHESES = 4
+_LOST_PEER = "a-lost-peer-ends-its-launcher"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,7 @@ def _decide(facts: Facts, knowledge: Knowledge) -> _Verdict:
     pairs = explanations([*roots, *consequences], knowledge.cascades)
     # What only a failed process can have brought about is no cause, though the process's own reason is not seen.
     led = {e.effect.signature.id for e in pairs if e.by.failure_type == "unknown" and e.by.signature.role == "cascade"}
+    led |= {e.effect.signature.id for e in pairs if e.rule.id == _LOST_PEER and e.by.signature.role == "cascade"}
     ranked = [c for c in rank_causes(roots, pairs) if c.signature.id not in led]
     ranked = joining.outside_last(facts, ranked, pairs)
     consequences += [c for c in roots if c.signature.id in led]

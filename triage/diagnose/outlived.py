@@ -33,14 +33,16 @@ _GOES_ON = re.compile(
     re.IGNORECASE,
 )
 _NO_NUMBER = re.compile(r"(?<![\w-])(?:nan|inf)\b(?! iter)", re.IGNORECASE)  # but for Megatron's count of them
+_SAID_AHEAD = frozenset({"cloud.session-ends"})
+_UNLABELLED = 3  # signs of work that do not say whose they are
 _BESIDE = 3  # lines around a logged traceback in which the program says what it does instead
 
 
 def handled(facts: Facts, finding: Finding) -> bool:
     """Did work go on, or end well, after this line?"""
     line = finding.line
-    if finding.signature is DIVERGED:
-        return False  # work went on, on what was lost
+    if finding.signature is DIVERGED or finding.signature.id in _SAID_AHEAD:
+        return False  # work went on, on what was lost, or until what was said came true
     if line.file in facts.system_files:
         return _job_outlived(facts, finding)
     if facts.suites.get(line.file, 0) > line.number:
@@ -59,7 +61,7 @@ def handled(facts: Facts, finding: Finding) -> bool:
         return True
     if finding.signature.failure_type in _TEARDOWN and _after_clean_end(facts, line):
         return True
-    if any(_same_speaker(s, line) for s in _signs_after(facts, line)) and _said_to_go_on(facts, finding):
+    if _spoke_again(facts, line) and _said_to_go_on(facts, finding):
         return True
     later = [s for s in facts.steps.get(line.file, ()) if s.line.number > line.number]
     return bool(later) and _well_after(line, later)
@@ -113,6 +115,12 @@ def _at(lines: Sequence[LogLine], number: int) -> int:
 def _signs_after(facts: Facts, line: LogLine) -> Iterator[LogLine]:
     signs = facts.signs.get(line.file, ())
     return iter(signs[_at(signs, line.number + 1) :])
+
+
+def _spoke_again(facts: Facts, line: LogLine) -> bool:
+    """Did this rank work on? Of signs that may be another rank's one is too few: it may have come before, or in its last step."""
+    after = [s for s in _signs_after(facts, line) if _same_speaker(s, line)]
+    return len(after) >= _UNLABELLED or any(s.rank == line.rank for s in after)
 
 
 def _traceback_of(facts: Facts, line: LogLine) -> Traceback | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
-from triage.domain import JobLog
+from triage.domain import JobLog, LogFile
 from triage.evidence.fallen import Fallen
 from triage.evidence.match import Finding
 from triage.heads import split
@@ -16,6 +17,15 @@ _ON = re.compile(
 _DIGITS = re.compile(r"\d+")
 _POD_NODE = re.compile(r"Node:\s{1,20}([\w.-]{1,100})(?:/|\s*$)")
 _SRUN_LABEL = re.compile(r" {0,6}(\d{1,6}): ")
+_LABEL_AND_RANK = re.compile(r" {0,6}(\d{1,6}): \[rank(\d{1,6})\]")
+_ENOUGH = 2  # lines that carry both
+_HCCL_PID = re.compile(r"\bHCCL\((\d{1,9}),")
+_HCCL_RANK = re.compile(r"\bHCCL\((\d{1,9}),.{1,200}?(?<!root )\brank\[(\d{1,6})\]")
+_HEADED = re.compile(
+    r"^host ([A-Za-z][\w.-]{1,80}) (?:task|rank|process) (\d{1,6}) ?(?:/|of) ?\d{1,6}\b"
+    r"|^\[([A-Za-z][\w.-]{0,80}\d)\] rank (\d{1,6}) (?:device|gpu|ip|local)\b"
+)
+_SPOKEN_BY = re.compile(r"^([A-Za-z][\w.-]{0,80}\d): ")
 _BESIDE = re.compile(r"\b[Rr]ank (\d{1,6}) \(([A-Za-z][\w.-]{0,80}\d), local")
 
 
@@ -28,7 +38,9 @@ def nodes_of_ranks(log: JobLog, findings: Iterable[Finding], gone: Sequence[Fall
     hosts = {report.node for report in gone} | {line.node for f in log.files for line in f.lines}
     for file in log.files:
         for line in file.lines:
-            if line.rank is not None and line.rank not in found:
+            if line.text.startswith(("host ", "[")) and (head := _HEADED.match(line.text)):
+                found.setdefault(int(head[2] or head[4]), head[1] or head[3])
+            elif line.rank is not None and line.rank not in found:
                 node = line.node or _host_named_first(line.text, hosts)
                 if node:
                     found[line.rank] = node
@@ -78,6 +90,35 @@ def are_launchers(log: JobLog, gone: Sequence[Fallen]) -> bool:
     return not labels or any(label != rank for label, rank in labels)
 
 
+def give_ranks(best: dict[tuple[str, int], Finding], log: JobLog) -> None:
+    """Findings whose line names no rank get the one that srun's label or their process's number stands for."""
+    labels = {f.name for f in log.files if _labels_are_ranks(f)}
+    of_pids = {f.name: _ranks_of_pids(f) for f in log.files if f.kind == "job"}
+    for key, f in best.items():
+        if f.line.rank is not None or "rank" in f.groups or key[0] not in of_pids:
+            continue
+        label = _SRUN_LABEL.match(f.line.text) if key[0] in labels else None
+        process = _HCCL_PID.search(f.line.text)
+        rank = label[1] if label else of_pids[key[0]].get(process[1]) if process else None
+        if rank is not None:
+            best[key] = replace(f, groups={**f.groups, "rank": rank})
+
+
+def _labels_are_ranks(file: LogFile) -> bool:
+    """Do srun's labels say the rank wherever the program does too?"""
+    both = [found for line in file.lines if (found := _LABEL_AND_RANK.match(line.text))]
+    return len(both) >= _ENOUGH and all(found[1] == found[2] for found in both)
+
+
+def _ranks_of_pids(file: LogFile) -> dict[str, str]:
+    """Processes of which HCCL says the rank."""
+    found: dict[str, str] = {}
+    for line in file.lines:
+        if "HCCL(" in line.text and (said := _HCCL_RANK.search(line.text)):
+            found.setdefault(said[1], said[2])
+    return found
+
+
 def known_ranks(log: JobLog) -> set[int]:
     seen = {line.rank for f in log.files for line in f.lines if line.rank is not None}
     seen |= {r for f in log.files for line in f.lines for r in line.ranks}
@@ -86,4 +127,7 @@ def known_ranks(log: JobLog) -> set[int]:
 
 def known_nodes(log: JobLog, of_ranks: Mapping[int, str]) -> set[str]:
     seen = {line.node for f in log.files for line in f.lines if line.node}
-    return seen | {f.node for f in log.files if f.node} | set(of_ranks.values())
+    seen |= {f.node for f in log.files if f.node} | set(of_ranks.values())
+    alike = {_DIGITS.sub("#", node) for node in seen}
+    spoken = {found[1] for f in log.files for line in f.lines if (found := _SPOKEN_BY.match(line.text))}
+    return seen | {name for name in spoken if _DIGITS.sub("#", name) in alike}  # `n117: ...`, as pdsh labels lines

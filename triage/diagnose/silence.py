@@ -20,6 +20,8 @@ _UNREAD = re.compile(
     r"ermission|no such file|ends? early|was read|cannot be read|truncated|damaged|corrupt|vanished", re.IGNORECASE
 )
 TAIL = 40  # lines at the end of a file in which a line of error level still counts as how it ended
+_OWN_END = 20  # weight from which a marker of a good end is the program's own
+_POD_FAILED = re.compile(r"Status:\s{1,40}Failed\s*$")
 LAST_WORDS = 6  # lines at the end in which a bad word alone does
 
 _BAD_WORD = re.compile(
@@ -35,7 +37,7 @@ _SAYS_ERROR = re.compile(
 )
 _HARMLESS = re.compile(
     r"exception ignored|\b(?:0 (?:errors?|failures?|failed)|errors?\s*[:=]?\s*0\b|no (?:[\w-]+ ){0,3}(?:errors?|exceptions?|failures?|failed|killed)|zero \w+|without errors?|error[_ ]?rate|ignor\w+|warning|retry|retrying|"
-    r"errors?\s*[:=]?\s*\d*\.\d+|mean|rel(?:ative)? error|abs(?:olute)? error|squared error|l[12] error|error bars?|failed\s*[:=]\s*0)\b",
+    r"errors?\s*[:=]?\s*[-+]?\d*\.\d+(?:e[-+]?\d+)?|mean|rel(?:ative)? error|abs(?:olute)? error|squared error|l[12] error|error bars?|failed\s*[:=]\s*0)\b",
     re.IGNORECASE,
 )
 
@@ -89,7 +91,7 @@ def ending(facts: Facts, cascade: Sequence[Candidate]) -> Ending:
         where = f"{last.first.line.file}:{last.first.line.number}"
         sentence = f"The job failed, and this log does not show why: {last.signature.title} ({where})."
         return Ending("failed", "unknown", sentence, last.first)
-    bad = _bad_end(facts)
+    bad = None if _stopped_with_zero(facts) else _bad_end(facts)
     if bad is not None:
         where = f"{bad.line.file}:{bad.line.number}"
         return Ending(
@@ -98,6 +100,12 @@ def ending(facts: Facts, cascade: Sequence[Candidate]) -> Ending:
             f"The log ends on an error of no known kind ({where}); it does not tell the cause.",
             bad,
         )
+    ended = _container_failed(facts)
+    if ended is not None:
+        code, where = ended.groups.get("code", "?"), f"{ended.line.file}:{ended.line.number}"
+        said = f"The job failed, and this log does not show why: its container ended with exit code {code} ({where})."
+        killed = " A SIGKILL; no line says that memory ran out, or who sent it." if code == "137" else ""
+        return Ending("failed", "unknown", said + killed, ended)
     if any("flight-recorder" in note for note in facts.log.missing):
         said = (
             "Flight-recorder dumps are here, which PyTorch writes when a collective times out; no text log says more."
@@ -129,6 +137,23 @@ def ending(facts: Facts, cascade: Sequence[Candidate]) -> Ending:
     return Ending(
         "healthy", "hypothesis", "No failure in this log, as far as it goes; it shows neither steps nor an end of run."
     )
+
+
+def _stopped_with_zero(facts: Facts) -> bool:
+    """Do the accounting and the program itself both say that all went well?"""
+    told = {end.signature.component for end in facts.ends.values()}
+    return "slurm" in told and any(
+        end.signature.component != "slurm" and end.signature.weight >= _OWN_END for end in facts.ends.values()
+    )
+
+
+def _container_failed(facts: Facts) -> Finding | None:
+    """The exit code of a container of a pod whose phase is Failed."""
+    failed = {
+        f.name for f in facts.log.files if f.kind == "kubernetes" and any(_POD_FAILED.match(x.text) for x in f.lines)
+    }
+    codes = (f for f in facts.findings if f.line.file in failed and f.signature.id == "k8s.exit-code")
+    return next(codes, None)
 
 
 def _stood_still(facts: Facts) -> Ending | None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
+from triage.diagnose import limits
 from triage.domain import JobLog, LogFile, LogLine, Signature
 from triage.evidence.job import job_id
 from triage.evidence.losses import diverged
@@ -52,6 +54,14 @@ _OCCUPIED: dict[str, Any] = {
     "check": "nvidia-smi; ps -o pid,user,lstart,cmd -p PID",
 }
 
+_WRONG: dict[str, Any] = {
+    "title": "one device gave NaN in several attempts, each time at another iteration that other attempts passed",
+    "root_cause_class": "hardware-failure",
+    "node_fault": True,
+    "remedy": "Restart without this node; it computes wrong, and neither data nor code does: test the device (dcgmi diag -r 4) before it takes jobs.",
+    "check": "dcgmi diag -r 4 on the node; replay the same batch there and elsewhere",
+}
+
 OWN_WORDS = Signature(
     id="program.own-words",
     title="the program says why it stops",
@@ -84,6 +94,9 @@ def weigh(best: Best, log: JobLog, steps: Mapping[str, Sequence[Step]]) -> None:
     _words_before_abort(best, log)
     _others_killed(best, log)
     _memory_of_others(best, log)
+    _same_device_again(best, steps)
+    limits.weigh(best, log)
+    _held_up(best, steps)
     for file in log.files:
         line = diverged(steps[file.name])
         if line is not None:
@@ -162,14 +175,53 @@ def _has_own_error(best: Best, own: Sequence[LogFile]) -> bool:
 
 def _memory_of_others(best: Best, log: JobLog) -> None:
     """A GPU that mostly another job's process fills is no fault of the program that then finds no room."""
+    listed = [f for f in best.values() if f.signature.id == "gpu.process-listed"]
+    nodes = {f.name: f.node for f in log.files}
     for key, finding in best.items():
         if finding.signature.id != "cuda.out-of-memory":
             continue
         own = _THIS_HOLDS.search(finding.line.text)
         held = [(pid, _bytes(size, unit)) for pid, size, unit in _OTHER_HOLDS.findall(finding.line.text)]
-        foreign = sum(size for pid, size in held if not _is_of_job(pid, key, log))
-        if own and foreign > _bytes(own[1], own[2]):
-            best[key] = replace(finding, signature=replace(finding.signature, **_OCCUPIED))
+        foreign = [(pid, size) for pid, size in held if not _is_of_job(pid, key, log)]
+        before = [f for f in listed if any(f.groups.get("pid") == pid for pid, _ in foreign) and f.line.file != key[0]]
+        mostly = own and sum(size for _, size in foreign) > _bytes(own[1], own[2])
+        if mostly or before:
+            node = nodes[before[0].line.file] if before else None
+            groups = {**finding.groups, "node": node} if node else finding.groups
+            best[key] = replace(finding, signature=replace(finding.signature, **_OCCUPIED), groups=groups)
+
+
+def _same_device_again(best: Best, steps: Mapping[str, Sequence[Step]]) -> None:
+    """One device that computes wrong in several attempts, each at another place that others pass, is at fault itself."""
+    found: dict[tuple[str, str], list[tuple[int, tuple[str, int]]]] = {}
+    for key, f in best.items():
+        rank, node, at = f.groups.get("rank"), f.groups.get("node"), f.groups.get("iteration")
+        if f.signature.id == "num.nan-grad-rank" and rank and node and at:
+            found.setdefault((rank, node), []).append((int(at), key))
+    if len(found) != 1:
+        return  # several devices show what they have in common: data or code
+    ((_, places),) = found.items()
+    if any(_passed(a, b, steps) for a, b in pairwise(places)):
+        for _, key in places:
+            best[key] = replace(best[key], signature=replace(best[key].signature, **_WRONG))
+
+
+def _passed(
+    a: tuple[int, tuple[str, int]], b: tuple[int, tuple[str, int]], steps: Mapping[str, Sequence[Step]]
+) -> bool:
+    """Did the run go back before the first place, then past it, and fail at the second?"""
+    (at, (file, line)), (then, (name, number)) = a, b
+    back = any(s.number is not None and s.number <= at for s in steps[name] if line < s.line.number < number)
+    return then > at and (file != name or back)
+
+
+def _held_up(best: Best, steps: Mapping[str, Sequence[Step]]) -> None:
+    """A service that gives up on JAX tasks before their first step, while their hosts compile or allocate: no task died."""
+    lost = [key for key, f in best.items() if f.signature.id in ("jax.heartbeat-lost", "jax.peer-died")]
+    for key, f in best.items():
+        after = any(name == key[0] and number > key[1] for name, number in lost)
+        if f.signature.id == "jax.held-up" and after and not steps[key[0]]:
+            best[key] = replace(f, signature=replace(f.signature, role="root", weight=_STOPPED))
 
 
 def _bytes(size: str, unit: str) -> float:

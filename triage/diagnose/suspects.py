@@ -21,6 +21,9 @@ NODE_TYPES = frozenset({"nvlink-error", "node-failure", "ecc-error", "gpu-lost",
 # Faults of one node that are not its hardware's, but its mounts', limits' or set-up's.
 SPREAD_TYPES = frozenset({"file-not-found", "permission-error", "import-error", "os-error", "cuda-error"})
 LOCAL_TYPES = SPREAD_TYPES | {"storage-error", "launch-failure", "hang", "disk-full"}
+# What only stands on one node: a process that holds a port there, a CPU of another type.
+_HELD_THERE = frozenset({"ascend.port-taken", "jax.port", "kernel.invalid-opcode"})
+_KILLED_THERE = re.compile(r"Killed|Out Of Memory")
 _REPORTER = re.compile(r"\*\*\* (?:JOB|STEP) \S+ ON ")
 
 
@@ -46,7 +49,13 @@ def suspects(facts: Facts, root: Candidate | None, others: Sequence[Candidate]) 
         nodes = ()  # the same on every node is no node's own fault
     gpus = _common(_gpu(f.groups.get("gpu") or f.line.gpu) for f in root.findings)
     ranks = facts.collectives.apart if root.failure_type == "collective-mismatch" else ()
-    ranks = ranks or _ranks(facts, root, files) or _first_to_fall(facts, others, nodes) or _fallen(facts, root)
+    ranks = (
+        ranks
+        or _ranks(facts, root, files)
+        or _killed_there(facts, root, nodes)
+        or _first_to_fall(facts, root, others, nodes)
+        or _fallen(facts, root)
+    )
     if not ranks and not _named_ranks(root, files):
         ranks = _elsewhere(facts, root) or stands_apart or _there(facts, quiet.silent(facts, others), nodes)
     return Suspects(nodes=nodes, ranks=ranks, gpus=gpus if at_fault else ())
@@ -83,6 +92,8 @@ def _one_of_many(facts: Facts, root: Candidate, node: str) -> bool:
     if root.failure_type == "launch-failure" and any(f.line.file in slurmd for f in root.findings):
         return True  # the node's own daemon says that it could not start what others started
     others = known_nodes(facts.log, facts.nodes_of_ranks) - {node}
+    if others and (root.signature.id in _HELD_THERE or _kernels_of_others(facts, root, node)):
+        return True
     if not others or root.failure_type not in LOCAL_TYPES:
         return False
     if root.failure_type in SPREAD_TYPES and len(others) < 2:
@@ -92,14 +103,35 @@ def _one_of_many(facts: Facts, root: Candidate, node: str) -> bool:
     return root.failure_type not in SPREAD_TYPES or (len(there) > 1 and ranks >= there)
 
 
-def _first_to_fall(facts: Facts, cascade: Sequence[Candidate], nodes: tuple[str, ...]) -> tuple[int, ...]:
+def _kernels_of_others(facts: Facts, root: Candidate, node: str) -> bool:
+    """Memory ran out on this node, by its kernel's word, and the kernel logs of others say nothing of it."""
+    kernels = {f.node for f in facts.log.files if f.kind == "kernel" and f.node}
+    return root.failure_type == "host-out-of-memory" and node in kernels and len(kernels) > 1
+
+
+def _killed_there(facts: Facts, root: Candidate, nodes: tuple[str, ...]) -> tuple[int, ...]:
+    """The task that was killed on the node whose memory ran out; the others fell with it."""
+    if root.failure_type != "host-out-of-memory" or are_launchers(facts.log, facts.fallen):
+        return ()
+    there = [r for r in facts.fallen if r.tasks and r.node in nodes and _KILLED_THERE.match(r.status)]
+    return there[0].ranks if there and len(there[0].ranks) == 1 else ()
+
+
+def _first_to_fall(
+    facts: Facts, root: Candidate, cascade: Sequence[Candidate], nodes: tuple[str, ...]
+) -> tuple[int, ...]:
     """The rank whose own error the node's fault explains: the first one, on that node."""
     for c in cascade:
         rank = rank_of(c.first)
-        if rank is not None and len(c.findings) <= 2 and c.signature.role == "root" and nodes:
+        if rank is not None and len(c.findings) <= 2 and _of_one_part(c, root) and nodes:
             where = facts.nodes_of_ranks.get(rank)
             return (rank,) if where is None or where in nodes else ()
     return ()
+
+
+def _of_one_part(effect: Candidate, root: Candidate) -> bool:
+    """Is it the rank's own error, or the same part of its machine that speaks?"""
+    return effect.signature.role == "root" or effect.signature.component == root.signature.component
 
 
 def _fallen(facts: Facts, root: Candidate | None = None) -> tuple[int, ...]:
