@@ -13,11 +13,12 @@ from triage import kb
 from triage.diagnose.judge import Knowledge, judge
 from triage.diagnose.limits import duration
 from triage.evidence.match import Matcher
+from triage.runbooks import runbooks
 
 
 @pytest.fixture(scope="module")
 def knowledge() -> Knowledge:
-    return Knowledge(kb.taxonomy(), Matcher(kb.signatures()), kb.cascades(), kb.advice())
+    return Knowledge(kb.taxonomy(), Matcher(kb.signatures()), kb.cascades(), runbooks())
 
 
 SIGNAL = "submitit WARNING (2025-08-13 02:05:59,076) - Caught signal SIGUSR2 on gn12: this job is preempted."
