@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cache
 
 import pytest
@@ -26,8 +27,15 @@ class Sample:
     kind: FileKind = "job"  # of the file with the cause
     apart: bool = False  # the cause stands in the file of another rank
     late: bool = False  # the cause is printed after its effect
+    at: datetime | None = None  # the time of all lines
 
     def log(self, turned: bool = False) -> JobLog:
+        log = self._log(turned)
+        return replace(
+            log, files=tuple(replace(f, lines=tuple(replace(x, time=self.at) for x in f.lines)) for f in log.files)
+        )
+
+    def _log(self, turned: bool) -> JobLog:
         if self.kind != "job" or self.apart:
             return job(log_file(self.effect, "job.log"), log_file(self.cause, "node.log", self.kind))
         return job(
@@ -42,6 +50,25 @@ GLOO_CLOSED = (
 )
 GLOO_TIMED_OUT = "RuntimeError: [../third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 1800000ms for recv operation to complete"
 SAMPLES = {
+    "storage-keeps-processes-from-ending": Sample(
+        "[120.1]  cl_sync_io_wait+0x1c5/0x400 [obdclass]",
+        "slurmstepd: error: *** STEP 55.0 STEPD TERMINATED ON n1 AT 2024-12-03T01:13:17 DUE TO JOB NOT ENDING WITH SIGNALS ***",
+        "kernel",
+    ),
+    "signal-of-an-invalid-opcode": Sample(
+        "[7712.1] traps: lmp[88192] trap invalid opcode ip:b51ec2 sp:7ffc81bf670e error:0 in lmp[400000+a10000]",
+        "[n12:88192] Signal: Illegal instruction (4)",
+        "kernel",
+    ),
+    "a-lost-peer-ends-its-launcher": Sample(
+        "RuntimeError: NCCL error in: ProcessGroupNCCL.cpp:784, unhandled system error, NCCL version 2.7.8",
+        "subprocess.CalledProcessError: Command '['python']' returned non-zero exit status 1.",
+    ),
+    "credentials-ended": Sample(
+        "assumed role reader, session expires 2025-02-27T07:00:00Z (12h)",
+        "botocore.exceptions.ClientError: An error occurred (AccessDenied) when calling the GetObject operation",
+        at=datetime(2025, 2, 27, 7, 0, 3, tzinfo=UTC),
+    ),
     "hung-task-and-its-stack": Sample(
         "[120.0] INFO: task python:4711 blocked for more than 120 seconds.\n[120.1]  nfs_lock_and_join_requests+0x1/0x2 [nfs]",
         "",

@@ -20,7 +20,21 @@ SHARED = Path(os.environ.get("TRIAGE_SHARED", ROOT.parent / "shared"))
 HEALTHY = sorted((ROOT / "eval" / "healthy").glob("*.log"))
 SIGNATURES = kb.signatures()
 ID = re.compile(r"[a-z0-9]+([.-][a-z0-9]+)*")
-GROUPS = {"node", "rank", "local_rank", "gpu", "peer", "code", "pid", "path", "elapsed_ms", "seq", "op", "iteration", "until"}
+GROUPS = {
+    "node",
+    "rank",
+    "local_rank",
+    "gpu",
+    "peer",
+    "code",
+    "pid",
+    "path",
+    "elapsed_ms",
+    "seq",
+    "op",
+    "iteration",
+    "until",
+}
 
 each = pytest.mark.parametrize("signature", SIGNATURES, ids=lambda s: s.id)
 
