@@ -104,6 +104,16 @@ def test_initiator_and_followers_of_dumps_are_told(knowledge: Knowledge) -> None
     assert "The watchdog of rank 1 fired and asked for dumps; rank 0 only followed." in found.root_cause
 
 
+def test_the_group_that_waited_first_is_named(knowledge: Knowledge) -> None:
+    def of(group: str, rank: int) -> str:
+        return watchdog(rank).replace(f"[Rank {rank}]", f"[PG ID 1 PG GUID {group} Rank {rank}]")
+
+    late = timed("job.log", "job", (0.0, step(1)), (700.0, of("7", 0)), (640.0, of("3", 1)), (705.0, of("7", 2)))
+    assert "Process group 3 waited first, 60 s before the next one" in judge(job(late), knowledge).root_cause
+    same = timed("job.log", "job", (0.0, step(1)), (700.0, of("7", 0)), (699.0, of("3", 1)))
+    assert "waited first" not in judge(job(same), knowledge).root_cause
+
+
 def test_a_kill_without_a_reason_is_said_to_be_one(knowledge: Knowledge) -> None:
     dead = "failed (exitcode: -9) local_rank: 0 (pid: 4711) of binary: python"
     alone = judge(job(step(1) + "\n" + dead), knowledge)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from triage.diagnose import joining
+from triage.diagnose.candidates import SKEW
 from triage.diagnose.facts import Facts
 from triage.domain import Diagnosis, Evidence, LogLine, Timeline
 from triage.evidence.clocks import Aligned
-from triage.evidence.cost import cost
+from triage.evidence.cost import cost, span
 from triage.evidence.fallen import first_fallen
 from triage.evidence.hang import dumps
 from triage.evidence.timeline import BEFORE_HANG, moments
@@ -82,6 +83,7 @@ def _waits(facts: Facts) -> Iterator[str]:
     """Who asked for dumps and who only followed; who had nothing to wait for."""
     if not facts.collectives.waits:
         return
+    yield from _first_group(facts)
     found = dumps(x for f in facts.log.files for x in f.lines if "dump" in x.text or "enqueued" in x.text)
     if found.initiators and found.followers:
         yield (
@@ -93,6 +95,18 @@ def _waits(facts: Facts) -> Iterator[str]:
             f"Rank {rank_ranges(found.idle)} had completed all that it enqueued while others waited: it never joined the "
             "collective."
         )
+
+
+def _first_group(facts: Facts) -> Iterator[str]:
+    """Of several process groups the one that waited first: a stall of tensor or pipeline groups comes out in the others later."""
+    began: dict[str, datetime] = {}
+    for wait in facts.collectives.waits:
+        if wait.group and wait.began:
+            began[wait.group] = min(wait.began, began.get(wait.group, wait.began))
+    order = sorted(began, key=lambda group: began[group])
+    if len(order) > 1 and began[order[1]] - began[order[0]] > SKEW:
+        ahead = span(began[order[1]] - began[order[0]])
+        yield f"Process group {order[0]} waited first, {ahead} before the next one: look at its ranks."
 
 
 def _kills(result: Diagnosis, facts: Facts) -> Iterator[str]:

@@ -178,22 +178,23 @@ def names_zone(file: LogFile) -> bool:
 
 def _note(found: Sequence[LogFile], main: LogFile, offset: Offset) -> ClockNote:
     file, more = found[0], len(found) - 1
-    events = f"{offset.events} event{'s' if offset.events > 1 else ''} that both tell"
+    events = f"{how_many(offset.events, 'event')} that both tell"
+    lie, agree = ("lies", "agrees") if offset.events == 1 else ("lie", "agree")
     what = describe(file) + (f" (and alike of {how_many(more, 'other file')})" if more else "")
     parts = []
     if offset.zone:
         apart = _span(offset.zone)
         if names_zone(main) and not names_zone(file):
             parts.append(
-                f"{what} names no time zone and is read as {_utc(offset.zone)}, because {events} lie {apart} apart"
+                f"{what} names no time zone and is read as {_utc(offset.zone)}, because {events} {lie} {apart} apart"
             )
         elif names_zone(file) and not names_zone(main):
             parts.append(
-                f"{what} names its time zone, {main.name} does not and is read as {_utc(-offset.zone)}, because {events} lie {apart} apart"
+                f"{what} names its time zone, {main.name} does not and is read as {_utc(-offset.zone)}, because {events} {lie} {apart} apart"
             )
         else:
             parts.append(
-                f"{what} is {apart} {_side(offset.zone)} {main.name}: another time zone, because {events} agree on it"
+                f"{what} is {apart} {_side(offset.zone)} {main.name}: another time zone, because {events} {agree} on it"
             )
     if offset.skew:
         by = "" if parts else f" (by {events})"

@@ -69,12 +69,15 @@ def moments(
     if hang is not None:
         found.append(Moment(hang, "the wait began (report time less elapsed)", "job"))
     found += [
-        Moment(e.time, e.title or e.text[:120], _source(kinds.get(e.file)), e.file, e.line, e.node, e.id)
-        for e in evidence
-        if e.time
+        Moment(e.time, _short(e), _source(kinds.get(e.file)), e.file, e.line, e.node, e.id) for e in evidence if e.time
     ]
     found += [Moment(x.time, what, "job", x.file, x.number, x.node) for x, what in marked if x.time]
     return tuple(sorted(found, key=lambda m: m.time)[:MOST])
+
+
+def _short(e: Evidence) -> str:
+    """What the line means, without what its codes stand for."""
+    return e.title.partition(" (")[0].partition(";")[0] or e.text[:120]
 
 
 def _accounted(file: LogFile, ahead: float) -> list[Moment]:
