@@ -262,3 +262,11 @@ def test_a_container_of_a_failed_pod_tells_only_its_code(knowledge: Knowledge) -
 def test_a_launcher_that_reports_a_failed_collective_is_no_cause(knowledge: Knowledge) -> None:
     text = "RuntimeError: NCCL error in: ProcessGroupNCCL.cpp:784, unhandled system error, NCCL version 2.7.8\nsubprocess.CalledProcessError: Command '['python', 'main.py']' returned non-zero exit status 1."
     assert judge(job(text), knowledge).failure_type == "nccl-remote-error"
+
+
+def test_processes_on_the_gpus_beside_a_log_that_says_nothing_are_no_health(knowledge: Knowledge) -> None:
+    seen = log_file("|    0   N/A  N/A      5100      C   python                  70990MiB |", "smi-n1.txt")
+    quiet = "\n".join(f"08:06:5{n} w{n} ok" for n in range(9))
+    assert judge(job(quiet, seen), knowledge).outcome == "unknown"
+    assert judge(job(quiet), knowledge).outcome == "healthy"
+    assert judge(job(steps(1, 9), seen), knowledge).outcome == "healthy"

@@ -134,9 +134,23 @@ def ending(facts: Facts, cascade: Sequence[Candidate]) -> Ending:
             "hypothesis",
             "No failure in this log: work went on to its last line, though no end-of-run line follows.",
         )
+    at = _still_on_gpus(facts)
+    if at is not None:
+        said = (
+            f"Processes are still on the GPUs ({at.file}:{at.number}), and no line tells whether they make progress: no steps, no "
+            "end of run, no error. Stacks of all ranks (py-spy) or a flight-recorder dump would."
+        )
+        return Ending("unknown", "unknown", said)
     return Ending(
         "healthy", "hypothesis", "No failure in this log, as far as it goes; it shows neither steps nor an end of run."
     )
+
+
+def _still_on_gpus(facts: Facts) -> LogLine | None:
+    """A process in a list that nvidia-smi printed beside the job's own log; nobody looks at the GPUs of a job that is well."""
+    own = max((f for f in facts.log.files if f.kind == "job"), key=lambda f: f.last_line, default=None)
+    listed = (f.line for f in facts.findings if f.signature.id == "gpu.process-listed")
+    return next((line for line in listed if own is not None and line.file != own.name), None)
 
 
 def _stopped_with_zero(facts: Facts) -> bool:

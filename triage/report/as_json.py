@@ -95,7 +95,9 @@ def _timeline(t: Timeline) -> dict[str, Any]:
         )
         for m in t.moments
     ]  # fmt: skip
-    clocks = [{"files": list(c.files), "said": c.said, "seconds_ahead": c.ahead, "zone_seconds": c.zone} for c in t.clocks]
+    clocks = [
+        {"files": list(c.files), "said": c.said, "seconds_ahead": c.ahead, "zone_seconds": c.zone} for c in t.clocks
+    ]
     return {"clocks": clocks, "joins": list(t.joins), "moments": moments}
 
 
