@@ -38,6 +38,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("embedding", "built-in model, or sentence-transformers:NAME_OR_PATH", DEFAULT_EMBEDDING),
     Setting("offline", "1: no network at all", "0"),
     Setting("token_budget", "most tokens of a compressed log", "12000"),
+    Setting("jobs", "processes that read large inputs; default: as many as there are CPUs for it, at most 8"),
 )
 _KNOWN = {s.name: s for s in SETTINGS}
 
@@ -59,6 +60,7 @@ class Settings:
     embedding: str = DEFAULT_EMBEDDING
     offline: bool = False
     token_budget: int = 12000
+    jobs: int | None = None
     origin: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -86,6 +88,7 @@ def load(flags: Mapping[str, str | None] | None = None, cwd: Path | None = None)
         embedding=values["embedding"] or DEFAULT_EMBEDDING,
         offline=_flag("offline", values["offline"], origin["offline"]),
         token_budget=_number("token_budget", values["token_budget"], origin["token_budget"]),
+        jobs=_number("jobs", values["jobs"], origin["jobs"]) if values["jobs"] else None,
         origin=origin,
     )
 

@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from triage import learned, report
+from triage import learned, report, scanning
 from triage.compress import dropped, engine, view
 from triage.diagnose import recurrence
 from triage.diagnose.against_good import against
 from triage.diagnose.judge import Knowledge, judge
-from triage.domain import Diagnosis, FilterRule, Folded, History, JobLog, JobPrint, LogFile, Similar
+from triage.domain import Diagnosis, FilterRule, Folded, History, JobLog, JobPrint, Similar
 from triage.errors import InputError, TriageError
 from triage.evidence import jobprint
 from triage.evidence.match import Matcher
 from triage.evidence.profile import GoodRun
-from triage.ingest import assemble, boundaries, kinds, sources, streams, together
+from triage.ingest import boundaries, sources, streams, together
 
 KEPT_BYTES = 48 << 20  # of all files together
 MIN_BUDGET = 256 << 10
@@ -55,6 +55,7 @@ class Parts:
     rules: learned.Rules | None = None
     good: GoodRunOf | None = None
     keep: KeepGood | None = None
+    jobs: int = 1  # processes that read large inputs
 
 
 def read(paths: Sequence[str], parts: Parts) -> JobLog:
@@ -63,13 +64,7 @@ def read(paths: Sequence[str], parts: Parts) -> JobLog:
     contents, kind = _contents(inputs, parts)
     rules, notes = learned.in_force(parts.rules, kind)
     scanner = _scanner(parts, learned.applied(rules), len(inputs))
-    files: list[LogFile] = []
-    for i, content in enumerate(contents, 1):
-        item = content.item
-        parts.tell(f"reading {item.name} ({i}/{len(inputs)})")
-        file_kind, chunks = kinds.detect(item, content.pieces)
-        scanned = scanner.scan(item.name, chunks)
-        files.append(assemble.assemble(scanned, file_kind, content.problems, item.modified))
+    files = scanning.read(scanner, contents, parts.jobs, parts.tell)
     return JobLog(together.together(files), missing, kind, rules, notes)
 
 

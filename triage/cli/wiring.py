@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from triage import config, kb
+from triage import config, kb, scanning
 from triage.config import Settings
 from triage.diagnose.judge import Knowledge
 from triage.domain import Diagnosis, Folded, History, JobLog, KnownIncident, Similar
@@ -60,6 +60,7 @@ def parts(chosen: Settings, tell: Tell, record: bool = True, similar: bool = Tru
         tell=tell,
         token_budget=chosen.token_budget,
         rules=rules,
+        jobs=chosen.jobs or scanning.usable_cpus(),
     )
 
 
@@ -108,7 +109,7 @@ def verifier(store: RuleStore, more: Sequence[str] = ()) -> Verifier:
 
 def evaluation_parts(chosen: Settings, similar: bool) -> Parts:
     """The same for a worker of an evaluation: nothing is recorded or told, and what one site learned has no part in it."""
-    return replace(parts(chosen, lambda _text: None, record=False, similar=similar), remember=None)
+    return replace(parts(chosen, lambda _text: None, record=False, similar=similar), remember=None, jobs=1)
 
 
 def fill_index(chosen: Settings) -> None:

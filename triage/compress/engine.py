@@ -157,7 +157,7 @@ class Scan:
     """The state of one scan."""
 
     def __init__(self, sorter: Sorter, finder: Openings | None, limits: ScanLimits) -> None:
-        self._sorter, self._finder, self._limits = sorter, finder, limits
+        self._sorter, self.finder, self._limits = sorter, finder, limits
         self._rule_ids = [rule.id for rule in sorter.rules]
         self._runs: list[ScannedRun] = []
         self._kept: list[int] = []  # bytes kept of each closed run
@@ -187,7 +187,7 @@ class Scan:
             self._index = block.piece // self._limits.portion
         self._size += block.size
         number = self._number + self._portion.lines
-        opens = self._finder.openings(block, number) if self._finder else []
+        opens = self.finder.openings(block, number) if self.finder else []
         if not opens:
             self._portion.add(block)
             return
@@ -203,13 +203,13 @@ class Scan:
         """Takes portions as they are, if they can be taken so; otherwise their blocks must be fed one by one."""
         self._flush()
         signs = frozenset[str]().union(*(portion.signs for portion in portions))
-        if self._run.head_open or (self._finder and self._finder.heeds(signs)):
+        if self._run.head_open or (self.finder and self.finder.heeds(signs)):
             return False
         for digest, _ in portions:
             self._add(digest)
             self._size += digest.size
-            if self._finder:
-                self._finder.skip(digest.tail)
+            if self.finder:
+                self.finder.skip(digest.tail)
         return True
 
     def _flush(self) -> None:

@@ -40,6 +40,15 @@ def chunks(item: Input, problems: list[str]) -> Iterator[bytes]:
         problems.append(f"{item.name}: {reason(error)}; what came before was read")
 
 
+def is_plain(item: Input) -> bool:
+    """Whether the content is the bytes of a file as they stand on disk. Errors: OSError."""
+    if item.path is None or not item.path.is_file():
+        return False
+    with item.path.open("rb", buffering=0) as stream:
+        head = _head(stream, 6)
+    return compressed.codec(head) is None and not any(head.startswith(mark) for mark, _ in _ENCODINGS)
+
+
 def sample(item: Input, problems: list[str]) -> bytes:
     """The first 64 KB of an input's content, or less, behind the hole that a rotated log may start with."""
     found = b""
