@@ -26,6 +26,7 @@ from triage.store.rules import RuleStore
 
 LAUNCH = "+ srun python -u /w/fuse.py --config a.yaml\nfusing shards of megatron.core\n"
 SHARDS = "".join(f"fused shard {at} of plan quartz into slot {at % 7}\n" for at in range(200))
+TAKEN = 199  # the last line of a file, and the last of its progress before an error, are shown
 UNKNOWN = "error: quartz plan inconsistent, fused shard 77 twice\n"
 KERR = "KeyError: 'tokens'\n"
 
@@ -80,9 +81,9 @@ def test_active_rules_are_applied_and_counted_in_every_run(
     _, document = pipeline.diagnose(paths, parts(knowledge, url))
     folded = pipeline.compress(paths, parts(knowledge, url))
 
-    assert {"rule": "learned.1", "lines": 200} in document["compression"]["dropped"]
-    assert folded.account.dropped["learned.1"] == 200
-    assert not any("fused shard" in line.text for line in folded.lines)
+    assert {"rule": "learned.1", "lines": TAKEN} in document["compression"]["dropped"]
+    assert folded.account.dropped["learned.1"] == TAKEN
+    assert [line.number for line in folded.lines if "fused shard" in line.text] == [202]
     assert counts(store) == [(400, 2), (0, 0)]
     assert store.get("learned.1").last_used is not None
 
@@ -116,7 +117,7 @@ def test_nothing_is_written_without_a_record(tmp_path: Path, knowledge: Knowledg
 
     _, document = pipeline.diagnose(paths, parts(knowledge, url, writes=False))
 
-    assert {"rule": "learned.1", "lines": 200} in document["compression"]["dropped"]
+    assert {"rule": "learned.1", "lines": TAKEN} in document["compression"]["dropped"]
     assert counts(store) == [(0, 0), (0, 0)]
     assert [r.state for r in store.list()] == ["active", "active"]
     assert any("learned.2" in note and "stays in force" in note for note in document["missing"])
@@ -130,7 +131,7 @@ def test_a_job_alike_uses_the_rules_and_another_does_not(
     other = LAUNCH.replace("fuse.py", "melt.py")
 
     assert kind(alike).key != kind().key
-    assert pipeline.compress(log(tmp_path, alike + SHARDS), parts(knowledge, url)).account.dropped["learned.1"] == 200
+    assert pipeline.compress(log(tmp_path, alike + SHARDS), parts(knowledge, url)).account.dropped["learned.1"] == TAKEN
     assert "learned.1" not in pipeline.compress(log(tmp_path, other + SHARDS), parts(knowledge, url)).account.dropped
 
 
@@ -142,7 +143,7 @@ def test_rank_files_and_a_folder_with_other_logs_are_the_same_job(
         (tmp_path / f"rank_{rank}.log").write_text(LAUNCH + SHARDS)
     (tmp_path / "dmesg.txt").write_text("".join(f"[{at}.000001] usb 1-{at}: new device\n" for at in range(30)))
 
-    assert pipeline.compress([str(tmp_path)], parts(knowledge, url)).account.dropped["learned.1"] == 600
+    assert pipeline.compress([str(tmp_path)], parts(knowledge, url)).account.dropped["learned.1"] == 3 * TAKEN
 
 
 # ------------------------------------------------------------------------------------------------ evidence
@@ -322,7 +323,7 @@ def test_a_stored_pattern_that_does_not_compile_is_left_out(
 
     folded = pipeline.compress(log(tmp_path, LAUNCH + SHARDS), parts(knowledge, url))
 
-    assert folded.account.dropped["learned.2"] == 200
+    assert folded.account.dropped["learned.2"] == TAKEN
     assert "the learned filter rules learned.1 do not compile" in folded.cut
 
 

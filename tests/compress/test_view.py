@@ -1,3 +1,6 @@
+from dataclasses import replace
+from datetime import UTC, datetime
+
 import pytest
 
 from triage.compress.view import fold, rank_ranges
@@ -101,9 +104,16 @@ def test_the_same_traceback_in_the_files_of_many_ranks_becomes_one_block():
     assert {rank_ranges(line.ranks) for line in folded.lines if line.repeats == 3} == {"0-2"}
 
 
-def test_tracebacks_that_differ_in_one_line_stay_whole():
-    other = (*TRACEBACK[:-1], "ValueError: batch size 4 is not divisible")
+def test_tracebacks_that_differ_in_a_word_stay_whole():
+    other = (*TRACEBACK[:-1], "ValueError: batch weight 3 is not divisible")
     assert texts(fold(JobLog((file(*TRACEBACK, *other),)), PLENTY)) == [*TRACEBACK, *other]
+
+
+def test_tracebacks_that_differ_in_numbers_paths_and_what_is_quoted_become_one():
+    blocks = [[*TRACEBACK[:-1], f"OSError: [Errno 28] No space left: '/tmp/pymp-{c * 8}'"] for c in "abcdefgh"]
+    lines = [f"{rank}: {text}" for rank, block in enumerate(blocks) for text in block]
+    found = file(*(LogLine("job.log", at, text, rank=int(text[0])) for at, text in enumerate(lines, 1)))
+    assert shown(fold(JobLog((found,)), PLENTY)) == [(at, lines[at - 1], 8, "0-7") for at in range(1, 5)]
 
 
 def test_a_jumble_of_unlabelled_tracebacks_folds_line_by_line():
@@ -135,7 +145,11 @@ def test_the_budget_keeps_ends_and_onset_and_says_what_it_cut():
     assert {1, 2, 3, 301, 302, 600, 601} <= set(numbers)
     assert numbers == sorted(numbers)
     assert folded.account.tokens_kept <= 600
-    assert folded.cut == (f"left out to fit 600 tokens: {601 - len(numbers)} of 600 other lines",)
+    assert folded.cut == (
+        f"left out to fit 600 tokens: {601 - len(numbers)} of 600 other lines; "
+        f"text of no repeating kind: 600 lines unlike each other, {len(numbers) - 1} shown",
+    )
+    assert folded.account.cut == 601 - len(numbers)
 
 
 def test_every_line_is_accounted_for():
@@ -259,3 +273,100 @@ def test_text_that_tells_of_no_trouble_gets_a_part_of_the_budget_only():
     assert 1500 < folded.account.tokens_kept <= 2400
     trouble = [f"node-{chr(97 + n % 26)}{chr(97 + n // 26)}: ERROR: link down" for n in range(300)]
     assert fold(JobLog((file(*words, *trouble),)), 4000).account.tokens_kept > 3500
+
+
+def test_errors_that_differ_in_their_process_become_one_across_labelled_ranks():
+    says = "[node-a:0:{pid} unique id 0] ERROR no manager", "node-a:{pid}:{pid} [0] NCCL WARN no link (pid={pid})"
+    for said in says:
+        lines = [
+            LogLine("job.log", n + 1, f"{n}: " + said.format(pid=85181 + n), rank=n, level="error") for n in range(16)
+        ]
+        assert shown(fold(JobLog((file(*lines),)), PLENTY)) == [(1, lines[0].text, 16, "0-15")]
+
+
+def test_a_line_of_one_rank_has_it():
+    (line,) = fold(JobLog((file("hello", rank=3),)), PLENTY).lines
+    assert line.ranks == (3,)
+
+
+def test_a_cited_traceback_alike_to_an_earlier_one_is_its_cited_line_alone():
+    folded = fold(JobLog((file(*TRACEBACK, *TRACEBACK, "end"),)), PLENTY, [("job.log", 4), ("job.log", 8)])
+    assert [(line.number, line.repeats) for line in folded.lines] == [(1, 2), (2, 2), (3, 2), (4, 1), (8, 1), (9, 1)]
+
+
+def test_a_shortened_traceback_is_its_headers_and_where_each_ends():
+    def chained(kind: str) -> list[str]:
+        frames = [
+            text for n in range(40) for text in (f'  File "a.py", line {n}, in {kind}{"ab"[n % 2]}', f"    {kind}()")
+        ]
+        between = "During handling of the above exception, another exception occurred:"
+        return [TRACEBACK[0], *frames, f"KeyError: {kind}", between, TRACEBACK[0], *frames, f"ValueError: {kind}"]
+
+    lines = [text for kind in ("read", "send", "load", "save") for text in chained(kind)]
+    folded = fold(JobLog((file("start", *lines, "end"),)), 2000)
+    found = texts(folded)
+    assert folded.account.cut > 0
+    for kind in ("read", "send", "load", "save"):
+        assert {f"KeyError: {kind}", f"ValueError: {kind}"} <= set(found)
+    assert found.count(TRACEBACK[0]) == 8
+    gaps = sum(b.number - a.number > 1 for a, b in zip(folded.lines, folded.lines[1:], strict=False))
+    assert gaps <= 8
+
+
+def test_the_last_line_of_a_file_is_shown_though_a_rule_takes_it_or_it_was_said_long_before():
+    routine = LogLine("job.log", 900, "loss 2.1", rule="metrics", repeats=1)
+    assert texts(fold(JobLog((file("start", routine, dropped={"metrics": 1}),)), PLENTY)) == ["start", "loss 2.1"]
+    said = [LogLine("job.log", n, "UserWarning: lowered") for n in (1, 2, 900)]
+    folded = fold(JobLog((file(*said, ""),)), PLENTY)
+    assert [(line.number, line.repeats) for line in folded.lines if line.text] == [(1, 2), (900, 1)]
+
+
+def test_the_last_signs_of_life_before_the_first_error_are_shown():
+    at = datetime(2026, 11, 29, 10, tzinfo=UTC)
+    steps = [
+        LogLine("job.log", n, f"10:00:{n % 60:02} shard {n} moved", time=at, template=3, rule="learned.1")
+        for n in range(1, 40)
+    ]
+    stamped = LogLine("job.log", 40, "10:01:00 all is calm", time=at, rule="calm")
+    job = JobLog((file(*steps, stamped, *TRACEBACK, dropped={"learned.1": 39, "calm": 1}),))
+    folded = fold(job, PLENTY)
+    assert texts(folded)[:2] == ["10:00:39 shard 39 moved", "10:01:00 all is calm"]
+    assert folded.account.dropped == {"learned.1": 38}
+    assert "shard 39" not in "".join(texts(fold(JobLog((file(*steps, stamped, "end"),)), PLENTY)))
+
+
+def book(lines: int) -> list[str]:
+    words = [f"{a}{b}{c}" for a in "qrstuv" for b in "aeiou" for c in "lmnprstvwz"]
+    return [" ".join(words[(n * k + k) % 300] for k in (1, 7, 11, 13)) for n in range(lines)]
+
+
+def test_of_text_of_no_repeating_kind_a_few_passages_are_shown():
+    text = book(1500)
+    text[400] = "he was unable to see the " + text[400]
+    text[900] = "without warning the door was opened " + text[900]
+    text[1200] = "OSError: [Errno 28] No space left on device"
+    folded = fold(JobLog((file(*text),)), 4000)
+    gaps = sum(b.number - a.number > 1 for a, b in zip(folded.lines, folded.lines[1:], strict=False))
+    assert gaps <= 12
+    assert 1201 in [line.number for line in folded.lines]
+    assert folded.account.lines_kept > 60
+    assert "text of no repeating kind" in folded.cut[0]
+
+
+def test_a_lone_short_line_is_shown_rather_than_the_mark_of_a_gap():
+    errors = [
+        f"ERROR: {a}{b} went wrong in a way that takes many words to tell" for a in "abcdefgh" for b in "pqrstuvw"
+    ]
+    lines = [text for error in errors for text in (error, f"so {error[7:9]}")]
+    folded = fold(JobLog((file(*lines, "end"),)), 2200)
+    numbers = {line.number for line in folded.lines}
+    assert not [line for line in folded.lines if line.number + 2 in numbers and line.number + 1 not in numbers]
+
+
+def test_what_was_not_read_is_told():
+    job = JobLog(
+        (replace(file("hello"), problems=("2 bytes were no text", "to bound memory, x")),), ("a.gz: not read",)
+    )
+    folded = fold(job, PLENTY)
+    assert folded.missing == ("a.gz: not read", "job.log: 2 bytes were no text")
+    assert folded.files == (("job.log", 1),)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from triage.compress.folding import Entry
+from triage.compress.tracebacks import HEADER
 from triage.compress.wording import gist
 from triage.domain import LogLine
 from triage.text import rank_ranges
@@ -16,7 +18,11 @@ _ENDS = ((1, 2), (3, 8), (10, 30))  # first and last lines of a file, wanted in 
 CALM_SHARE = 0.5  # of the budget, for lines that tell of no trouble
 _ALIKE = 3  # lines that say the same kind of thing, in the head or tail of a file
 _ONSET = (3, 8)  # lines before and after the first error
-_LAST_FRAMES = 6  # of a traceback
+_LAST_FRAMES = 6  # lines in which a traceback ends
+_PASSAGES = 6  # of text that tells of no trouble
+_GAP_MARK = 21  # characters of "... 1 line" with its margin
+
+Group = tuple[Entry, ...]
 
 
 def tokens(line: LogLine) -> int:
@@ -43,36 +49,83 @@ def cost(files: Iterable[Iterable[Entry]]) -> int:
 def choose(files: Sequence[Sequence[Entry]], budget: int) -> list[list[Entry]]:
     """Of each file the entries that fit the budget.
 
-    Protected ones always; then both ends and the onset of trouble, errors, warnings, and the rest spread evenly. What
-    tells of no trouble gets a part of the budget only: a log of much text and no error is short all the same.
+    Cited ones and landmarks always; then both ends and the onset of trouble, errors, warnings, and of the rest a few
+    passages. What tells of no trouble gets a part of the budget only: a log of much text and no error is short all the
+    same. A traceback is shown whole, or its header and where it ends.
     """
     chosen: set[int] = set()
     left, calm_left = budget, round(budget * CALM_SHARE)
-    for at_ends, tier in _tiers(files):
-        fresh = list({id(entry): entry for entry in tier if id(entry) not in chosen}.values())
-        calm = [entry for entry in fresh if entry.weight == "other" and not entry.protected]
-        loud = [entry for entry in fresh if entry.weight != "other" or entry.protected]
-        for entries, room in ((loud, left), (calm, left if at_ends else min(left, calm_left))):
-            costs = [tokens(entry.folded()) for entry in entries]
-            always = bool(entries) and entries[0].protected
-            taken = range(len(entries)) if always or sum(costs) <= room else _spread(costs, room)
-            chosen.update(id(entries[at]) for at in taken)
-            spent = sum(costs[at] for at in taken)
-            left -= spent
-            calm_left -= spent if entries is calm else 0
-    return [[entry for entry in entries if id(entry) in chosen] for entries in files]
+    for wanted in _tiers(files, excerpts(files)):
+        fresh = [group for group in wanted.groups if any(id(entry) not in chosen for entry in group)]
+        calm = [group for group in fresh if group[0].weight == "other" and not group[0].always]
+        loud = [group for group in fresh if group[0].weight != "other" or group[0].always]
+        for groups, room in ((loud, left), (calm, left if wanted.at_ends else min(left, calm_left))):
+            costs = [sum(tokens(entry.folded()) for entry in group if id(entry) not in chosen) for group in groups]
+            if not costs:
+                continue
+            if wanted.always or sum(costs) <= room:
+                taken: Iterable[int] = range(len(groups))
+            elif groups is calm and wanted.passages is not None:
+                taken = _passages(costs, room) if wanted.passages else ()
+            else:
+                taken = _spread(costs, room)
+            for at in taken:
+                left -= costs[at]
+                calm_left -= costs[at] if groups is calm else 0
+                chosen.update(map(id, groups[at]))
+    return [_without_small_gaps(entries, chosen) for entries in files]
 
 
-def _tiers(files: Sequence[Sequence[Entry]]) -> Iterator[tuple[bool, list[Entry]]]:
-    """What is wanted, the most wanted first, and whether it is wanted for its place at an end or the onset."""
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is chosen together: groups of entries, each as a whole.
 
-    def every(pick: Callable[[Sequence[Entry]], Iterable[Entry]], at_ends: bool = False) -> tuple[bool, list[Entry]]:
-        return at_ends, [entry for entries in files for entry in pick(entries)]
+    at_ends: wanted for its place at an end or the onset. passages: of calm text that does not fit, whether a few passages
+    are taken or nothing; None: what is evenly spread.
+    """
+
+    groups: Sequence[Group]
+    at_ends: bool = False
+    always: bool = False
+    passages: bool | None = None
+
+
+def excerpts(files: Sequence[Sequence[Entry]]) -> dict[int, Group]:
+    """By the id of each entry of a traceback, what must be shown of it: each header, and the lines before the next."""
+    found: dict[int, Group] = {}
+    for entries in files:
+        for block in _blocks(entries):
+            starts = [at for at, entry in enumerate(block) if not at or HEADER in entry.body]
+            ends = [*starts[1:], len(block)]
+            shown = {place for a, b in zip(starts, ends, strict=True) for place in (a, *range(b)[-_LAST_FRAMES:])}
+            short = tuple(block[at] for at in sorted(at for at in shown))
+            found.update(dict.fromkeys(map(id, block), short))
+    return found
+
+
+def _blocks(entries: Iterable[Entry]) -> list[Group]:
+    """The tracebacks."""
+    found: dict[int, list[Entry]] = {}
+    for entry in entries:
+        if entry.block >= 0:
+            found.setdefault(entry.block, []).append(entry)
+    return [tuple(block) for block in found.values()]
+
+
+def _tiers(files: Sequence[Sequence[Entry]], short: Mapping[int, Group]) -> Iterator[_Wanted]:
+    """What is wanted, the most wanted first. short: excerpts(files)."""
+
+    def every(
+        pick: Callable[[Sequence[Entry]], Iterable[Entry]], at_ends: bool = False, calm: bool | None = None
+    ) -> _Wanted:
+        groups = [short.get(id(entry), (entry,)) for entries in files for entry in pick(entries)]
+        return _Wanted(tuple({id(group[0]): group for group in groups}.values()), at_ends, passages=calm)
 
     def says(entry: Entry) -> bool:
         return entry.weight == "error" and not entry.frame
 
-    yield every(lambda entries: [entry for entry in entries if entry.protected])
+    yield _Wanted([(entry,) for entries in files for entry in entries if entry.always], always=True)
+    yield every(lambda entries: [entry for entry in entries if entry.always])
     yield every(lambda entries: _ends(entries, *_ENDS[0]), at_ends=True)
     yield every(lambda entries: [entry for entry in entries if says(entry)][:1])
     yield every(lambda entries: _one_each(filter(says, entries)))
@@ -81,11 +134,23 @@ def _tiers(files: Sequence[Sequence[Entry]]) -> Iterator[tuple[bool, list[Entry]
     yield every(lambda entries: _one_each(entry for entry in entries if entry.weight == "warning"))
     yield every(lambda entries: _ends(entries, *_ENDS[2]))
     yield every(lambda entries: filter(says, entries))
-    yield every(_last_frames)
+    yield _Wanted([block for entries in files for block in _blocks(entries)])
     yield every(lambda entries: [entry for entry in entries if entry.weight == "error"])
     yield every(lambda entries: [entry for entry in entries if entry.weight == "warning"])
-    yield every(_one_each)
-    yield every(lambda entries: entries)
+    yield every(_one_each, calm=False)
+    yield every(lambda entries: entries, calm=True)
+
+
+def _without_small_gaps(entries: Sequence[Entry], chosen: Collection[int]) -> list[Entry]:
+    """The chosen ones, and one alone between two of them that is shorter than the mark of a gap."""
+    found = [entry for entry in entries if id(entry) in chosen]
+    kept = {entry.line.number for entry in found}
+    return [
+        entry
+        for entry in entries
+        if id(entry) in chosen
+        or (len(entry.line.text) <= _GAP_MARK and entry.line.number - 1 in kept and entry.line.number + 1 in kept)
+    ]
 
 
 def _ends(entries: Sequence[Entry], head: int, tail: int) -> list[Entry]:
@@ -114,15 +179,6 @@ def _one_each(entries: Iterable[Entry]) -> list[Entry]:
     return list({gist(entry.body): entry for entry in reversed(list(entries))}.values())[::-1]
 
 
-def _last_frames(entries: Sequence[Entry]) -> list[Entry]:
-    """Where each traceback ends: the frames nearest to the exception."""
-    blocks: dict[int, list[Entry]] = {}
-    for entry in entries:
-        if entry.block >= 0:
-            blocks.setdefault(entry.block, []).append(entry)
-    return [entry for block in blocks.values() for entry in block[-_LAST_FRAMES:]]
-
-
 def _spread(costs: Sequence[int], room: int) -> list[int]:
     """Places evenly spread whose costs fit the room."""
     total = sum(costs)
@@ -134,4 +190,19 @@ def _spread(costs: Sequence[int], room: int) -> list[int]:
         if spent + cost <= room * passed / total:
             taken.append(at)
             spent += cost
+    return taken
+
+
+def _passages(costs: Sequence[int], room: int) -> list[int]:
+    """Places in a few unbroken rows, evenly spread, whose costs fit the room."""
+    total = sum(costs)
+    taken: list[int] = []
+    passed = spent = row = 0
+    for at, cost in enumerate(costs):
+        if passed * _PASSAGES >= row * total:
+            row += 1
+        if spent + cost <= room * row / _PASSAGES:
+            taken.append(at)
+            spent += cost
+        passed += cost
     return taken

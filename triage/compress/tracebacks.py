@@ -21,6 +21,7 @@ class OpenTraceback:
     size: int = 0
     ended: bool = False  # the exception itself was seen
     chained: bool = False  # "During handling ...": another traceback follows
+    bare: bool = True  # only headers were seen: ranks without labels that fail together
 
     def takes(self, number: int, body: str) -> bool:
         if self.size >= _MAX_LINES or number - self.last > _MAX_GAP:
@@ -32,6 +33,7 @@ class OpenTraceback:
     def take(self, number: int, body: str) -> None:
         self.last = number
         self.size += 1
+        self.bare = self.bare and HEADER in body
         if _CHAIN.search(body):
             self.chained = True
         elif body.strip() and HEADER not in body and len(body) - len(body.lstrip()) <= self.indent:
@@ -50,7 +52,7 @@ class Tracebacks:
         """The traceback that the line belongs to."""
         now = self.open.get(stream)
         if HEADER in body:
-            if now is None or not now.chained:
+            if now is None or not (now.chained or now.bare):
                 now = self.open[stream] = OpenTraceback(len(body) - len(body.lstrip()), number)
                 if len(self.open) > _MAX_OPEN:
                     del self.open[next(iter(self.open))]

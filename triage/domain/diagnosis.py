@@ -172,6 +172,8 @@ class Folded:
     lines: tuple[LogLine, ...]
     account: Compression
     cut: tuple[str, ...] = ()  # what the token budget and the scan left out, in words
+    files: tuple[tuple[str, int], ...] = ()  # name, number of the last line that has text
+    missing: tuple[str, ...] = ()  # what could not be read, in words
 
 
 @dataclass(frozen=True, slots=True)

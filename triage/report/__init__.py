@@ -4,7 +4,8 @@ Text and markdown are made from the JSON object, so that a stored result prints 
 """
 
 from triage.report.as_json import SCHEMA, folded_json, to_json
+from triage.report.folded import render_folded
 from triage.report.markdown import render_markdown
-from triage.report.text import render_folded, render_text
+from triage.report.text import render_text
 
 __all__ = ["SCHEMA", "folded_json", "render_folded", "render_markdown", "render_text", "to_json"]

@@ -130,6 +130,8 @@ def folded_json(folded: Folded) -> dict[str, Any]:
         "schema": "triage.compressed/1",
         "compression": compression_json(folded.account),
         "cut": list(folded.cut),
+        "missing": list(folded.missing),
+        "files": [{"file": name, "last_line": number} for name, number in folded.files],
         "lines": lines,
     }
 

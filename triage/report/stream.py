@@ -8,7 +8,7 @@ from typing import Any
 
 from triage.domain import Compression, LeftOut, StreamEvent, StreamLine
 from triage.report.as_json import compression_json
-from triage.report.text import account_lines
+from triage.report.folded import account_lines, lines_text
 
 _RULES = 8  # named in an account; the rest is summed up
 
@@ -64,7 +64,7 @@ def _text(event: StreamEvent) -> str:
     if isinstance(event, StreamLine):
         return f"{event.number:>9}{'~' if event.open else ' '} {event.text}"
     if isinstance(event, LeftOut):
-        return f"{'':>9}  ... {event.lines:,} lines: {_reasons(event)}"
+        return f"{'':>9}  ... {lines_text(event.lines)}: {_reasons(event)}"
     return f"== {event.file}: {event.turn}: {event.text}; line numbers start again"
 
 

@@ -105,7 +105,7 @@ def _facts(r: dict[str, Any], width: int) -> Iterator[str]:
     rows.append(("chain", " > ".join(r["chain"])) if len(r["chain"]) > 1 else ("", ""))
     c = r["compression"]
     if c["lines_in"]:
-        rows.append(("log", f"{c['lines_in']:,} lines, {_size(c['bytes_in'])}; {c['lines_kept']:,} lines kept"))
+        rows.append(("log", f"{c['lines_in']:,} lines, {size_text(c['bytes_in'])}; {c['lines_kept']:,} lines kept"))
     for name, value in rows:
         if name:
             yield from _wrap(value, width, f"  {name:<12}", " " * 14)
@@ -154,39 +154,6 @@ def _quoted(text: str, width: int) -> Iterator[str]:
         yield f"     | {line}".rstrip()
 
 
-def render_folded(document: dict[str, Any]) -> str:
-    """The compressed log for reading: line number, text, how often; then the account."""
-    out = []
-    file = None
-    several = len({line["file"] for line in document["lines"]}) > 1
-    last = 0
-    for line in document["lines"]:
-        if line["file"] != file:
-            file, last = line["file"], 0
-            if several:
-                out.append(f"== {file}")
-        if last and line["line"] > last + 1:
-            out.append(f"{'':>9}  ... {line['line'] - last - 1:,} lines")
-        last = line["line"]
-        many = f"  (x{line['repeats']:,}" if line["repeats"] > 1 else ""
-        ranks = f", ranks {rank_ranges(line['ranks'])}" if len(line.get("ranks", [])) > 1 else ""
-        out.append(f"{line['line']:>9}  {line['text']}{many + ranks + ')' if many else ''}")
-    return "\n".join([*out, "", *account_lines(document)]) + "\n"
-
-
-def account_lines(document: dict[str, Any]) -> list[str]:
-    """What was kept and what each rule took."""
-    c = document["compression"]
-    share = 100 * (1 - c["bytes_kept"] / c["bytes_in"]) if c["bytes_in"] else 0.0
-    out = [
-        f"# {c['lines_in']:,} lines, {_size(c['bytes_in'])} in; {c['lines_kept']:,} lines, {_size(c['bytes_kept'])} kept "
-        f"(about {c['tokens_kept']:,} tokens); {share:.1f} % of bytes left out",
-        f"# folded into another line: {c['folded']:,}; cut to fit the budget: {c['cut']:,}",
-    ]
-    out += [f"# {d['lines']:>10,} {d['rule']}" for d in c["dropped"]]
-    return out + [f"# {note}" for note in document["cut"]]
-
-
 def _wrap(text: str, width: int, first: str, rest: str | None = None) -> list[str]:
     lines = textwrap.wrap(
         " ".join(str(text).split()),
@@ -203,7 +170,7 @@ def _short(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: max(1, limit - 3)] + "..."
 
 
-def _size(n: int) -> str:
+def size_text(n: int) -> str:
     for unit in ("B", "KB", "MB"):
         if n < 1000:
             return f"{n:.0f} {unit}" if unit == "B" else f"{n:.1f} {unit}"
