@@ -61,22 +61,23 @@ def test_text_with_numbers_and_an_account(triage, log):
     lines = done.stdout.splitlines()
     assert lines[:3] == [
         "        1  starting",
+        "           ... 3 lines up to 4: megatron.iteration 2, common.blank 1",
         "        5  torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
-        "           ... 3 lines: megatron.iteration 2, common.blank 1",
     ]
     assert lines[4].startswith("# 5 lines, ")
+    assert lines[5:7] == ["# folded into another line: 0", "# kept as text of no repeating kind: 1"]
 
 
 def test_json_is_one_object_a_line(triage, log):
     done = triage("compress", "--follow", "job.log", "--until-idle", "0.3", "--format", "json")
     events = [json.loads(line) for line in done.stdout.splitlines()]
     assert events[0] == {"file": "job.log", "line": 1, "text": "starting"}
-    assert (events[1]["line"], events[1]["serious"]) == (5, True)
-    assert events[2] == {
+    assert (events[2]["line"], events[2]["serious"]) == (5, True)
+    assert events[1] == {
         "file": "job.log", "left_out": 3, "first": 2, "last": 4, "repeated": 0,
         "rules": {"megatron.iteration": 2, "common.blank": 1},
     }  # fmt: skip
-    assert events[3]["compression"]["lines_in"] == 5
+    assert (events[3]["compression"]["lines_in"], events[3]["compression"]["novel"]) == (5, 1)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -104,9 +105,10 @@ def test_a_stream_in_a_file_goes_on_after_a_kill(start, log, tmp_path):
     said, err = done.communicate(timeout=60)
     assert (done.returncode, err) == (0, "")
     text = out.read_text().splitlines()
-    assert [line.split(None, 1)[-1] for line in text[:4]] == [
+    assert [line.split(None, 1)[-1] for line in text[:5]] == [
         "stream of mine",
         "starting",
+        "3 lines up to 4: megatron.iteration 2, common.blank 1",
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
         "hello",
     ]
@@ -123,6 +125,37 @@ def test_who_takes_the_stream_away_gets_a_new_one(triage, log, tmp_path):
     (tmp_path / "small").unlink()
     triage(*args)
     assert (tmp_path / "small").read_text() == first
+
+
+@pytest.mark.parametrize("others", [["other.log"], ["other.log", "third.log"]])
+def test_a_stream_of_other_files_is_left_as_it_is(triage, log, tmp_path, others):
+    for name in others:
+        (tmp_path / name).write_text("hello\n")
+    triage("compress", "--follow", "job.log", "--out", "small", "--until-idle", "0.1")
+    before = [(tmp_path / name).read_bytes() for name in ("small", "small.state")]
+    done = triage("compress", "--follow", *others, "--out", "small", "--until-idle", "0.1")
+    assert done.returncode == 2
+    (said,) = done.stderr.splitlines()
+    assert f"small is the stream of {log}, and other.log" in said
+    assert "give another --out" in said
+    assert [(tmp_path / name).read_bytes() for name in ("small", "small.state")] == before
+
+
+def test_files_may_be_added_to_a_stream(triage, log, tmp_path):
+    args = ("--out", "small", "--until-idle", "0.1")
+    triage("compress", "--follow", "job.log", *args)
+    (tmp_path / "other.log").write_text("hello\n")
+    done = triage("compress", "--follow", "other.log", "job.log", *args)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "== other.log\n        1  hello\n" in (tmp_path / "small").read_text()
+    assert (tmp_path / "small").read_text().count("starting") == 1
+    assert triage("compress", "--follow", "job.log", *args).returncode == 2  # it would be read anew when it is back
+
+
+def test_until_idle_0_reads_what_is_there(triage, log):
+    done = triage("compress", "--follow", "job.log", "--until-idle", "0")
+    assert done.returncode == 0
+    assert "# 5 lines, " in done.stdout
 
 
 def test_two_do_not_write_one_stream(start, triage, log, tmp_path):
@@ -168,7 +201,13 @@ def test_bad_input_is_one_line(triage, log, tmp_path, args, said):
 
 
 @pytest.mark.parametrize(
-    "state", ["", "{}", '{"schema": "triage.follow/1", "format": "text", "output": 0, "shown": ""}']
+    "state",
+    [
+        "",
+        "{}",
+        '{"schema": "triage.follow/1", "format": "text", "output": 0, "shown": ""}',
+        '{"schema": "triage.follow/1", "format": "text", "shown": "", "files": {}}',
+    ],
 )
 def test_a_damaged_state_is_one_line(triage, log, tmp_path, state):
     (tmp_path / "small").touch()

@@ -161,7 +161,7 @@ def test_the_same_error_passes_and_only_a_flood_of_it_is_counted():
     events = follow("".join(f"{n}: ERROR: store unreachable\n" for n in range(100)) + "9: ERROR: disk full\n")
     assert [number for number, _ in shown(events)] == [*range(1, 21), 101]
     assert all(event.serious for event in events if isinstance(event, StreamLine))
-    assert events[-1] == LeftOut("job.log", 21, 100, {}, 80)
+    assert events[-2] == LeftOut("job.log", 21, 100, {}, 80)
 
 
 def test_errors_that_differ_in_a_number_all_pass():
@@ -169,9 +169,82 @@ def test_errors_that_differ_in_a_number_all_pass():
     assert len(shown(follow(data))) == 500
 
 
-def test_tracebacks_pass_whole_however_often_they_come():
-    one = "\n".join(TRACEBACK) + "\n"
-    assert len(shown(follow(one * 50))) == 4 * 50
+def test_what_is_left_out_is_told_before_something_serious_and_not_at_each_of_a_flood():
+    events = follow("worker 1 added\n" * 2 + "worker 1 dead\nworker 1 added\nworker 2 dead\n" + "worker 1 added\n" * 30)
+    assert [event if isinstance(event, LeftOut) else event.number for event in events] == [
+        LeftOut("job.log", 1, 2, {"worker": 2}),
+        3,
+        5,
+        LeftOut("job.log", 4, 35, {"worker": 31}),
+    ]
+    flood = follow("".join(f"worker 1 added\nworker {n} dead\n" for n in range(1000)))
+    assert len(shown(flood)) == 1000
+    assert sum(isinstance(event, LeftOut) for event in flood) <= 2 * 1000 / 20 + 1
+
+
+def test_a_calm_line_does_not_call_for_an_account():
+    events = follow("worker 1 added\n" * 2 + "hello\n")
+    assert events[-1] == LeftOut("job.log", 1, 2, {"worker": 2})
+
+
+def test_text_of_no_repeating_kind_is_counted():
+    one = Following()
+    one.feed(b"once upon a time\nloaded shard 1\nthere was a king\nloaded shard 2\nERROR: x\nworker 1 added\n")
+    assert one.stream.account().novel == 2
+    one.restart()
+    one.feed(b"there was a king\n")
+    assert one.stream.account().novel == 1
+
+
+# ------------------------------------------------------------------------------------------ retry loops
+RETRY = "\n".join(TRACEBACK) + "\n"
+
+
+def test_a_traceback_that_is_printed_again_and_again_is_counted_but_for_the_last():
+    events = follow(("attempt failed\n" + RETRY) * 50)
+    numbers = [number for number, text in shown(events) if text == TRACEBACK[0]]
+    assert numbers == [2, 7, 12, 247]
+    assert [text for _, text in shown(events)][-4:] == list(TRACEBACK)
+    assert sum(event.repeated for event in events if isinstance(event, LeftOut)) == 46 * 4 + 47
+    one = Following()
+    one.feed(RETRY.encode() * 50)
+    list(one.stream.flush())
+    account = one.stream.account()
+    assert account.lines_in == account.lines_kept + account.folded == 200
+
+
+def test_the_last_of_a_loop_comes_before_another_traceback_and_when_nothing_like_it_follows():
+    other = RETRY.replace("line 12", "line 13")
+    starts = [number for number, text in shown(follow(RETRY * 10 + other)) if text == TRACEBACK[0]]
+    assert starts == [1, 5, 9, 37, 41]
+    one = Following()
+    events = one.feed((RETRY * 10 + "worker 1 added\n" * 1010).encode())
+    assert [number for number, text in shown(events) if text == TRACEBACK[0]] == [1, 5, 9, 37]
+
+
+def test_tracebacks_that_differ_or_come_seldom_pass_whole():
+    differing = "".join(RETRY.replace("size 3", f"size {n}") for n in range(50))
+    assert len(shown(follow(differing))) == 4 * 50
+    assert len(shown(follow((RETRY + "worker 1 added\n" * 1200) * 8))) == 4 * 8
+    addresses = "".join(RETRY.replace("size 3", f"<object at 0x7f{n:04x}>") for n in range(50))
+    assert len(shown(follow(addresses))) == 4 * 4
+
+
+def test_a_traceback_that_goes_on_where_the_others_ended_is_shown_whole():
+    chained = RETRY + "\nDuring handling of the above exception, another exception occurred:\n\n" + RETRY
+    events = follow(RETRY * 6 + chained)
+    assert [number for number, text in shown(events) if text == TRACEBACK[0]] == [1, 5, 9, 21, 25, 32]
+
+
+def test_a_restored_stream_holds_back_what_the_other_did():
+    straight = shown(follow(RETRY * 5 + "hello\n"))
+    lines = (RETRY * 5 + "hello\n").splitlines(keepends=True)
+    for at in range(1, len(lines)):
+        one = Following()
+        events = one.feed("".join(lines[:at]).encode())
+        one.restart()
+        events += [*one.feed("".join(lines[at:]).encode()), *one.stream.flush()]
+        assert shown(events) == straight
 
 
 def test_interleaved_tracebacks_pass_whole():

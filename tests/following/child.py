@@ -13,7 +13,7 @@ PACE = Pace(busy=0.01, idle=0.02, silence=999, life=999, commit=0.05)
 
 
 def main(out: str, chosen: str, until_idle: str, *files: str) -> None:
-    written = Written(Path(out), chosen, len(files) > 1, lambda _text: None)
+    written = Written(Path(out), chosen, files, lambda _text: None)
     follower = Follower(LineKinds(Classifier(RULES, HOT, SIGNATURES)), written, print, lambda: False, pace=PACE)
     follower.open(files, written.state)
     follower.run(float(until_idle))

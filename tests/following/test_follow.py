@@ -91,8 +91,11 @@ def test_what_is_serious_is_shown_while_the_file_grows(log):
     append(log, "worker 1 added\n" * 50)
     append(log, "CUDA out of memory\n")
     running.shows("CUDA out of memory")
-    assert running.out.events == [StreamLine("job.log", 51, "CUDA out of memory", serious=True)]
-    assert running.stop().last == [LeftOut("job.log", 1, 50, {"worker": 50})]
+    assert running.out.events == [
+        LeftOut("job.log", 1, 50, {"worker": 50}),
+        StreamLine("job.log", 51, "CUDA out of memory", serious=True),
+    ]
+    assert running.stop().last == []
     assert running.out.account.lines_in == 51
 
 
@@ -113,6 +116,49 @@ def test_a_line_without_its_newline_is_shown_after_a_while_and_again_when_it_is_
         "        3  the end",
     ]
     assert running.out.account.lines_kept == running.out.account.lines_in == 3
+
+
+def test_what_is_left_out_is_told_before_a_serious_line_that_is_not_whole(log):
+    running = Running(log)
+    append(log, "worker 1 added\n" * 3 + "CUDA out of memory")
+    running.shows("CUDA")
+    assert [type(event) for event in running.stop().events] == [LeftOut, StreamLine]
+
+
+def test_the_last_traceback_of_a_loop_is_shown_when_nothing_follows(log):
+    running = Running(log, pace=Pace(busy=0.01, idle=0.02, silence=0.1, life=0.5, commit=0.01))
+    append(log, 'Traceback (most recent call last):\n  File "a.py", line 1, in f\nOSError: away\n' * 9)
+    running.until(lambda: any(isinstance(event, StreamLine) and event.number == 27 for event in running.out.events))
+    out = running.stop()
+    assert [event.number for event in out.events if isinstance(event, StreamLine)] == [*range(1, 10), 25, 26, 27]
+    assert sum(event.repeated for event in [*out.events, *out.last] if isinstance(event, LeftOut)) == 15
+
+
+def test_a_folder_in_the_place_of_the_file_is_told_once(log):
+    running = Running(log)
+    append(log, "one\n")
+    running.shows("one")
+    log.rename("old")
+    log.mkdir()
+    running.until(lambda: bool(running.notes) and running.notes[-1] == "job.log: a folder; waiting for it")
+    log.rmdir()
+    append(log, "two\n")
+    running.shows("two")
+    out = running.stop()
+    turned = [event for event in out.events if isinstance(event, Turned)]
+    assert turned == [Turned("job.log", "deleted", "what stands in its place is no file")]
+    assert running.notes.count("job.log: a folder; waiting for it") == 1
+
+
+def test_two_hundred_files(log):
+    names = [Path(f"rank_{n}.log") for n in range(200)]
+    for name in names:
+        append(name, "one\n")
+    running = Running(*names)
+    running.until(lambda: running.follower.stream.account().lines_in == 200)
+    append(names[150], "ERROR: it fell\n")
+    running.shows("it fell")
+    assert running.stop().account.lines_in == 201
 
 
 def test_a_bar_that_stands_still_is_not_shown_at_each_count(log):
@@ -218,7 +264,8 @@ def test_learned_rules_are_in_force_from_then_on(log):
         asked.append(lines)
         return [FilterRule("shards", "shards", r"^loaded shard \d+$"), RULES[0]]
 
-    running = Running(log, learner=learner(learn, []))
+    notes: list[str] = []
+    running = Running(log, learner=learner(learn, notes))
     append(log, "loaded shard 1\n" * 5 + "worker 1 added\nERROR: x\n")
     running.shows("ERROR: x")
     running.until(lambda: bool(asked))
@@ -228,6 +275,9 @@ def test_learned_rules_are_in_force_from_then_on(log):
     out = running.stop()
     assert [(line.text, line.repeats) for line in asked[0]] == [("loaded shard 1", 1)] * 2 + [("loaded shard 1", 3)]
     assert out.account.dropped == {"worker": 1, "shards": 1}
+    assert "1 rule learned, in force from line 8 of job.log" in running.notes
+    assert [rule.id for rule in running.follower.learned] == ["shards"]
+    assert notes == []
 
 
 def test_a_model_that_does_not_answer_holds_nothing_up(log):

@@ -8,9 +8,14 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import REPO
 
-KILLS = 50
+RETRY = """4: Traceback (most recent call last):
+4:   File "b.py", line 7, in get
+4:     open()
+4: OSError: not there, <object at 0x{n}>"""
 
 
 def start(out: Path, until_idle: float, file: Path) -> "subprocess.Popen[bytes]":
@@ -36,6 +41,7 @@ def lines(chance: random.Random, first: int, count: int) -> bytes:
         "word{w} is new",
         "ERROR: node {n} is lost",
         "ERROR: disk full",
+        RETRY,
         "10%|# | 1/10 [\r50%|## | 5/10 [\rERROR: painted over {n}\r100%|###| 10/10 [",
         '3: Traceback (most recent call last):\n3:   File "a.py", line {n}, in f\n3:     f()\n3: ValueError: {n}',
         "\x1b[31mcolour\x1b[0m \xff {w}",
@@ -47,18 +53,28 @@ def lines(chance: random.Random, first: int, count: int) -> bytes:
     return "\n".join(made).encode("latin-1") + b"\n"
 
 
+def test_kills_lose_and_double_nothing(tmp_path):
+    undisturbed_by(8, tmp_path)
+
+
+@pytest.mark.service  # a minute
 def test_fifty_kills_lose_and_double_nothing(tmp_path):
+    undisturbed_by(50, tmp_path)
+
+
+def undisturbed_by(kills: int, tmp_path: Path) -> None:
     chance = random.Random(4)
+    rotate = kills // 3  # kills between two rotations
     log, out, straight = tmp_path / "job.log", tmp_path / "out", tmp_path / "straight"
     whole = [b""]  # the content of each file that was at the path
     undisturbed = start(straight, 5, log)
     pending = b""
     rotated = 0
-    for n in range(KILLS):
+    for n in range(kills):
         follower = start(out, 999, log)
         before, end = committed(out), 0.0
         while not end or time.monotonic() < end:
-            if not end and (n % 10 == 9 or committed(out) != before):  # some die before they have done anything
+            if not end and (n % 5 == 4 or committed(out) != before):  # some die before they have done anything
                 end = time.monotonic() + chance.uniform(0, 0.3)
             pending += lines(chance, n * 100_000 + len(whole[-1]), chance.randrange(1, 30))
             cut = chance.randrange(len(pending) + 1)
@@ -69,7 +85,7 @@ def test_fifty_kills_lose_and_double_nothing(tmp_path):
             time.sleep(chance.uniform(0, 0.04))
         follower.kill()
         follower.wait()
-        if n % 17 == 16:
+        if n % rotate == rotate - 1 and rotated < 2:
             with log.open("ab") as stream:
                 stream.write(pending)
             whole[-1] += pending

@@ -93,7 +93,7 @@ def test_a_folder_that_comes_later(tmp_path):
 def test_what_is_no_file_is_not_read(tmp_path, log):
     reader = Reader(tmp_path)
     assert reader.poll() == b""
-    assert reader.tail.why == "not a file"
+    assert reader.tail.why == "a folder"
     os.mkfifo(log)
     assert Reader(log).poll() == b""
 

@@ -83,7 +83,7 @@ def follow(
         follower = Follower(kinds, Printed(StreamText(chosen, several), output.write), tell, stop, learner)
         follower.open(paths)
     else:
-        written = Written(out, chosen, several, output.write)
+        written = Written(out, chosen, paths, output.write)
         follower = Follower(kinds, written, tell, stop, learner)
         try:
             follower.open(paths, written.state)
@@ -91,7 +91,7 @@ def follow(
             raise written.damaged(error) from None
     before = follower.stream.account().dropped
     follower.run(until_idle)
-    _settle(parts, more, before, follower.stream.account().dropped, tell)
+    _settle(parts, (*more, *follower.learned), before, follower.stream.account().dropped, tell)
     if stop.signal:
         raise typer.Exit(128 + stop.signal)
 

@@ -160,6 +160,7 @@ class Compression:
     dropped: Mapping[str, int] = field(default_factory=dict)
     folded: int = 0
     cut: int = 0  # lines left out by the token budget
+    novel: int = 0  # of a followed log: lines kept that are text of no repeating kind
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from triage.compress.linekinds import LineKinds
 from triage.compress.stream import Stream
 from triage.compress.tally import PLAIN
 from triage.compress.wording import wording
-from triage.domain import Compression, LogLine, RawLine, StreamEvent, StreamLine, Turned
+from triage.domain import Compression, FilterRule, LogLine, RawLine, StreamEvent, StreamLine, Turned
 from triage.errors import InputError
 from triage.ingest.lines import LineParser
 from triage.ingest.tail import Lines, Mark, Tail, Turning
@@ -48,6 +48,13 @@ class Output(Protocol):
         ...
 
 
+class Learned(NamedTuple):
+    """What decides from now on, and the rules that are new in it."""
+
+    kinds: LineKinds
+    rules: Sequence[FilterRule]
+
+
 class Learner(Protocol):
     """Learns filter rules while the stream flows; never waits."""
 
@@ -55,8 +62,8 @@ class Learner(Protocol):
         """Asks for lines that no rule takes, when it is time for more."""
         ...
 
-    def learned(self) -> LineKinds | None:
-        """What decides from now on, if there is something new."""
+    def learned(self) -> Learned | None:
+        """What is new, if anything."""
         ...
 
 
@@ -89,12 +96,14 @@ class Follower:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.stream = Stream()
+        self.learned: list[FilterRule] = []  # since it began
         self._kinds, self._output, self._tell, self._stopped = kinds, output, tell, stopped
         self._learner, self._pace, self._clock = learner, pace or Pace(), clock
         self._files: list[_File] = []
         self._changed = False  # since the last commit
         self._committed = self._said = clock()
         self._life = self._pace.life
+        self._held = (0, 0.0)  # what the stream holds back, and since when
 
     def open(self, names: Sequence[str], state: Mapping[str, Any] | None = None) -> None:
         """names: of the files; state: of an earlier follower. Errors: KeyError, TypeError, ValueError: it is none."""
@@ -102,7 +111,7 @@ class Follower:
         if state is not None:
             self.stream = Stream.restored(state["stream"])
         for name in dict.fromkeys(names):
-            earlier = known.get(_key(name))
+            earlier = known.get(file_key(name))
             file = _File(name, Tail(Path(name), Mark(*earlier["mark"]) if earlier else None), LineParser(name))
             if earlier:
                 file.number, file.previewed = int(earlier["number"]), str(earlier["previewed"])
@@ -112,7 +121,7 @@ class Follower:
     def state(self) -> State:
         """What a follower needs to go on from here, as JSON."""
         files = {
-            _key(file.name): {
+            file_key(file.name): {
                 "mark": list(file.tail.mark()),
                 "number": file.number,
                 "previewed": file.previewed,
@@ -201,6 +210,8 @@ class Follower:
             if kinds[0].rule < 0 and said != file.previewed:
                 self._changed, file.previewed = True, said
                 line = file.parser.parse_raw(RawLine(file.number + 1, lines[0]), False)
+                if kinds[0] is not PLAIN:
+                    yield from self.stream.before(file.name)
                 yield StreamLine(file.name, line.number, line.text, kinds[0] is not PLAIN, open=True)
 
     # ------------------------------------------------------------------------------------------ beside it
@@ -221,7 +232,12 @@ class Follower:
         self._output.write(events)
 
     def _live(self) -> None:
-        """A sign of life, where many lines come and none is shown."""
+        """A sign of life, where many lines come and none is shown, or where the last traceback of a loop is held back."""
+        if self._held[0] != self.stream.held:
+            self._held = (self.stream.held, self._clock())
+        elif self.stream.held and self._clock() - self._held[1] >= self._pace.life:
+            self._changed = True
+            self._write(list(self.stream.release()))
         if self._clock() - self._said >= self._life and (events := list(self.stream.flush())):
             self._changed = True
             self._write(list(events))
@@ -235,8 +251,15 @@ class Follower:
     def _learn(self) -> None:
         if self._learner is not None:
             self._learner.offer(self.stream.unexplained)
-            self._kinds = self._learner.learned() or self._kinds
+            if learned := self._learner.learned():
+                self._kinds = learned.kinds
+                self.learned += learned.rules
+                many, (first, *others) = len(learned.rules), self._files
+                also = f" (and in {len(others)} other files)" if others else ""
+                what = "1 rule" if many == 1 else f"{many} rules"
+                self._tell(f"{what} learned, in force from line {first.number + 1} of {first.name}{also}")
 
 
-def _key(name: str) -> str:
+def file_key(name: str) -> str:
+    """How a state names a file."""
     return os.path.abspath(name)  # noqa: PTH100 - as it is spelled, links and all

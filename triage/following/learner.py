@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from triage.compress.classify import Classifier
 from triage.compress.linekinds import LineKinds
 from triage.domain import FilterRule, LogLine
+from triage.following.follow import Learned
 
 Learn = Callable[[Sequence[LogLine]], Sequence[FilterRule]]
 Classify = Callable[[Sequence[FilterRule]], Classifier]
@@ -38,7 +39,7 @@ class BackgroundLearner:
         self._rules = tuple(rules)
         self._asked = clock()
         self._thread: threading.Thread | None = None
-        self._made: tuple[tuple[FilterRule, ...], LineKinds] | None = None  # of the thread, once it has ended
+        self._made: Learned | None = None  # of the thread, once it has ended
         self._problem = ""
 
     def offer(self, unexplained: Callable[[], Sequence[LogLine]]) -> None:
@@ -50,7 +51,7 @@ class BackgroundLearner:
             self._thread = threading.Thread(target=self._ask, args=(lines,), name="learner", daemon=True)
             self._thread.start()
 
-    def learned(self) -> LineKinds | None:
+    def learned(self) -> Learned | None:
         if self._thread is None or self._thread.is_alive():
             return None
         self._thread = None
@@ -62,15 +63,14 @@ class BackgroundLearner:
             self._every = min(2 * self._every, RARELY)
             return None
         self._every = self._least
-        self._rules, kinds = made
-        return kinds
+        self._rules = (*self._rules, *made.rules)
+        return made
 
     def _ask(self, lines: Sequence[LogLine]) -> None:
         try:
             known = {rule.id for rule in self._rules}
             new = tuple(rule for rule in self._learn(lines) if rule.id not in known)
             if new:
-                rules = (*self._rules, *new)
-                self._made = (rules, LineKinds(self._classify(rules)))
+                self._made = Learned(LineKinds(self._classify((*self._rules, *new))), new)
         except Exception as error:  # noqa: BLE001 - whatever it is, the stream goes on
             self._problem = f"no filter rules were learned: {' '.join(str(error).split()) or type(error).__name__}"

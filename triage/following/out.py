@@ -11,6 +11,7 @@ from typing import Any
 
 from triage.domain import Compression, StreamEvent
 from triage.errors import InputError, TriageError, UsageError
+from triage.following.follow import file_key
 from triage.report.stream import StreamText
 
 SCHEMA = "triage.follow/1"
@@ -36,17 +37,18 @@ class Written:
     """Text is appended to a file. Beside it, FILE.state says up to where the file is good and how to go on from there.
 
     What stands behind that was written by a follower that was killed, or is what it said when it stopped: it is cut off,
-    and what it was made of is read again. write: told the account at the end.
+    and what it was made of is read again. write: told the account at the end. files: those that are followed; a state
+    that knows others is of another stream.
     """
 
-    def __init__(self, path: Path, chosen: str, several: bool, write: Callable[[str], None]) -> None:
+    def __init__(self, path: Path, chosen: str, files: Sequence[str], write: Callable[[str], None]) -> None:
         self._path, self._state = path, path.with_name(path.name + ".state")
         self._print = write
-        self._chosen = chosen
+        self._chosen, self._files = chosen, dict.fromkeys(files)
         self._file = self._opened()
         try:
             self.state = self._read()
-            self._text = StreamText(chosen, several, self.state["shown"] if self.state else "")
+            self._text = StreamText(chosen, len(self._files) > 1, self.state["shown"] if self.state else "")
             size = os.fstat(self._file).st_size
             if self.state is not None:
                 size = min(size, int(self.state["output"]))
@@ -110,6 +112,7 @@ class Written:
             found = json.loads(self._state.read_text("utf-8"))
             if found["schema"] != SCHEMA or not isinstance(found["shown"], str):
                 raise ValueError("not a state of triage")
+            known, _ = dict(found["files"]), int(found["output"])
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -117,6 +120,12 @@ class Written:
         if found["format"] != self._chosen:
             raise UsageError(
                 f"{self._path} is written in {found['format']}", f"give --format {found['format']}, or another --out"
+            )
+        given = {file_key(name) for name in self._files}
+        if others := [name for name in known if name not in given]:
+            raise UsageError(
+                f"{self._path} is the stream of {_named(others)}, and {_named(list(self._files))} is to be followed",
+                "give another --out, or the same files",
             )
         return dict(found)
 
@@ -129,3 +138,7 @@ class Written:
             yield
         except OSError as error:
             raise TriageError(f"{self._path}: {error.strerror or error}", "what was committed stays good") from None
+
+
+def _named(files: Sequence[str]) -> str:
+    return files[0] + (f" (and {len(files) - 1} more)" if len(files) > 1 else "")

@@ -166,7 +166,7 @@ class Tail:
         status = os.fstat(file)
         if not stat.S_ISREG(status.st_mode):
             os.close(file)
-            self.why = "not a file"
+            self.why = "a folder" if stat.S_ISDIR(status.st_mode) else "not a file"
             return
         self._file, self._id, self.why = file, (status.st_dev, status.st_ino), ""
         self._at, self._doubts, self._missing, self._mark = _Place(), 0, 0, None
@@ -200,7 +200,9 @@ class Tail:
             self._doubts = 0
             return
         self._doubts += 1
-        if self._doubts >= _PATIENCE:
+        if self._doubts >= _PATIENCE and not stat.S_ISREG(status.st_mode):
+            yield from self._leave("deleted", "what stands in its place is no file")
+        elif self._doubts >= _PATIENCE:
             yield from self._leave("rotated", "a new file took its place")
 
     def _cut(self) -> Iterator[Lines | Turning]:

@@ -45,8 +45,11 @@ def account_lines(document: dict[str, Any]) -> list[str]:
     out = [
         f"# {lines_text(c['lines_in'])}, {size_text(c['bytes_in'])} in; {lines_text(c['lines_kept'])}, "
         f"{size_text(c['bytes_kept'])} kept (about {c['tokens_kept']:,} tokens); {_share(c)} of bytes left out",
-        f"# folded into another line: {c['folded']:,}; cut to fit the budget: {c['cut']:,}",
+        f"# folded into another line: {c['folded']:,}"
+        + (f"; cut to fit the budget: {c['cut']:,}" if "cut" in c else ""),
     ]
+    if c.get("novel"):
+        out.append(f"# kept as text of no repeating kind: {c['novel']:,}")
     shown = {line["file"] for line in document.get("lines", [])}
     silent = sum(file["file"] not in shown for file in document.get("files", []))
     if silent:

@@ -47,10 +47,11 @@ class StreamText:
         return "".join(f"{line}\n" for event in events for line in self._lines(event))
 
     def account(self, account: Compression) -> str:
-        document = {"compression": compression_json(account), "cut": []}
+        found = {**compression_json(account), "novel": account.novel}
         if self._json:
-            return json.dumps({"compression": document["compression"]}, ensure_ascii=False) + "\n"
-        return "\n" + "".join(f"{line}\n" for line in account_lines(document))
+            return json.dumps({"compression": found}, ensure_ascii=False) + "\n"
+        del found["cut"]  # there is no budget
+        return "\n" + "".join(f"{line}\n" for line in account_lines({"compression": found, "cut": []}))
 
     def _lines(self, event: StreamEvent) -> Sequence[str]:
         said = [_text(event)]
@@ -64,7 +65,7 @@ def _text(event: StreamEvent) -> str:
     if isinstance(event, StreamLine):
         return f"{event.number:>9}{'~' if event.open else ' '} {event.text}"
     if isinstance(event, LeftOut):
-        return f"{'':>9}  ... {lines_text(event.lines)}: {_reasons(event)}"
+        return f"{'':>9}  ... {lines_text(event.lines)} up to {event.last}: {_reasons(event)}"
     return f"== {event.file}: {event.turn}: {event.text}; line numbers start again"
 
 
