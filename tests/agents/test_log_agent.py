@@ -15,7 +15,7 @@ from triage.domain import LogLine
 from triage.llm.limits import Limits
 
 STEP = r"^step \d+ loss: \d+\.\d+$"
-SHARD = r"^Loading shard \d+ of \d+ from [\w./-]+$"
+SHARD = r"^Loading shard \d+ of \d+ from \w+(?:/\w+)+\.bin$"
 LINES = (
     *[f"step {n} loss: 2.{n:03d}" for n in range(400)],
     *[f"Loading shard {n} of 64 from data/c4/{n:05d}.bin" for n in range(64)],

@@ -28,7 +28,8 @@ def again(store: RuleStore, rule: LearnedRule) -> RuleCheck:
     others = tuple(other for other in store.in_force(rule.job) if other.rule.id != rule.rule.id)
     sample = [(line, MIN_LINES) for line in rule.origin.lines]
     in_force = (*kb.filter_rules(), *learned.applied(others))
-    return wiring.verifier(store).check(rule.rule, rule.origin.lines, sample, in_force)
+    named = tuple(dict.fromkeys((*rule.origin.lines, *rule.rule.examples)))
+    return wiring.verifier(store).check(rule.rule, named, sample, in_force)
 
 
 def demand(rule: str, result: RuleCheck, anyway: bool, reason: str) -> None:

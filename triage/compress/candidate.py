@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import re._constants as sre  # type: ignore[import-not-found]
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from triage.compress.linewise import AFTER_PREFIX, RULE_END, confine
+from triage.compress.linewise import AFTER_PREFIX, RULE_END, Confined, confine, confine_tree
+from triage.compress.shape import Shape
 from triage.compress.takes import Lines, taker
 from triage.domain import FilterRule, RuleCheck
 from triage.errors import KnowledgeError
@@ -17,11 +18,8 @@ from triage.regex import compile_pattern, parse
 MAX_LENGTH = 2000  # characters of a pattern
 MAX_PROGRAM = 4000  # instructions of RE2
 MIN_WORDING = 4  # letters and digits that every match must have
-_MAX_SPECIMENS = 24
-_REPEATED = 50
 # The prefix as short as it can be, so that what it leaves is the rule's own text.
 _SHORTEST_PREFIX = f"((?U:{AFTER_PREFIX}))"
-_TRIED = "x1 ,;:_-/.X=('\"#"  # for a class, the first of these that it takes
 
 
 class Refused(Exception):  # noqa: N818 - an answer, no fault
@@ -47,7 +45,12 @@ class Candidate:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of Python's parser, on what its own engine may read otherwise one day
                 compiled = compile_pattern(rule.pattern)
-                self._tree = parse(rule.pattern)
+                if compiled.programsize > MAX_PROGRAM:
+                    size = f"{compiled.programsize} steps, at most {MAX_PROGRAM} are allowed"
+                    raise Refused("size", f"the pattern compiles to {size}")
+                tree = parse(rule.pattern)
+                self._ignores_case = bool(tree.state.flags & sre.SRE_FLAG_IGNORECASE)
+                self.shape = Shape(tree)
                 self._taker = taker(rule.pattern)
                 _ = self._taker.matcher  # it compiles
                 self._head = compile_pattern("(?m)" + confine(rule.pattern, _SHORTEST_PREFIX, RULE_END))
@@ -55,9 +58,6 @@ class Candidate:
             raise Refused("compiles", str(error).removeprefix(": ")) from None
         except (RecursionError, OverflowError):
             raise Refused("size", "the pattern is nested too deeply to be read") from None
-        if compiled.programsize > MAX_PROGRAM:
-            size = f"the pattern compiles to {compiled.programsize} steps, at most {MAX_PROGRAM} are allowed"
-            raise Refused("size", size)
 
     def takes(self, lines: Lines | Sequence[str]) -> list[int]:
         """The places of the lines that the rule takes, ascending."""
@@ -70,101 +70,21 @@ class Candidate:
 
     def wording(self) -> int:
         """The letters and digits that the poorest alternative asks for."""
-        return _wording(self._tree)
+        return self.shape.wording()
 
-    def specimens(self) -> list[str]:
-        """Texts that the rule takes, so that each alternative is in one of them; of many, the first."""
-        ways = min(_MAX_SPECIMENS, _ways(self._tree))
-        texts = list(dict.fromkeys(_specimen(self._tree, way) for way in range(ways)))
-        return [texts[at] for at in self.takes(texts)]
+    def unshown(self, lines: Lines) -> str | None:
+        """An alternative, or optional part, that no match of these lines, all of which the rule takes, needs."""
+        for part in self.shape.parts():
+            if self._which(part.needs, lines.texts):
+                continue
+            if part.without is None or len(self._which(part.without, lines.texts)) == len(lines.texts):
+                return part.text
+        return None
+
+    def _which(self, tree: list[Any], lines: Sequence[str]) -> list[int]:
+        return Confined.of(confine_tree(tree, self._ignores_case, AFTER_PREFIX, RULE_END)).which(lines)
 
 
 def masked(line: str) -> str:
     """The line with its numbers hidden: what two lines that differ in numbers alone have in common."""
     return re.sub(r"\d+", "0", line)
-
-
-def _wording(nodes: Iterable[Any]) -> int:
-    return sum(_wording_of(op, value) for op, value in nodes)
-
-
-def _wording_of(op: Any, value: Any) -> int:
-    if op is sre.LITERAL:
-        return int(chr(value).isalnum())
-    if op is sre.IN:  # [Ss] is as good as a letter
-        return int(len(value) <= 2 and all(kind is sre.LITERAL and chr(code).isalpha() for kind, code in value))
-    if op in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
-        return _wording(value[2]) if value[0] else 0
-    if op is sre.SUBPATTERN:
-        return _wording(value[3])
-    return min(map(_wording, value[1])) if op is sre.BRANCH else 0
-
-
-def _ways(nodes: Iterable[Any]) -> int:
-    """The alternatives of the branch that has the most, branches within it counted."""
-    return max((_ways_of(op, value) for op, value in nodes), default=1)
-
-
-def _ways_of(op: Any, value: Any) -> int:
-    if op is sre.BRANCH:
-        return sum(map(_ways, value[1]))
-    if op is sre.SUBPATTERN:
-        return _ways(value[3])
-    return _ways(value[2]) if op in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT) else 1
-
-
-def _specimen(nodes: Iterable[Any], way: int) -> str:
-    return "".join(_piece(op, value, way) for op, value in nodes)
-
-
-def _piece(op: Any, value: Any, way: int) -> str:
-    if op is sre.LITERAL:
-        return str(chr(value))
-    if op in (sre.ANY, sre.NOT_LITERAL):
-        return "y" if op is sre.NOT_LITERAL and value == ord("x") else "x"
-    if op is sre.IN:
-        return _of_class(value)
-    if op is sre.SUBPATTERN:
-        return _specimen(value[3], way)
-    if op in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
-        return _specimen(value[2], way) * min(max(1, int(value[0])), _REPEATED)
-    if op is sre.BRANCH:
-        way %= sum(map(_ways, value[1]))
-        for branch in value[1]:
-            if way < _ways(branch):
-                return _specimen(branch, way)
-            way -= _ways(branch)
-    return ""
-
-
-def _of_class(items: Sequence[Any]) -> str:
-    negated = items[0][0] is sre.NEGATE
-    plain = [item for item in items if item[0] is not sre.NEGATE]
-    for char in (*_TRIED, *_named(plain)):
-        if any(_holds(op, value, char) for op, value in plain) != negated:
-            return str(char)
-    return ""
-
-
-def _named(items: Iterable[Any]) -> Iterator[str]:
-    for op, value in items:
-        if op is not sre.CATEGORY:
-            yield chr(value if op is sre.LITERAL else value[0])
-
-
-_CATEGORY: dict[Any, Callable[[str], bool]] = {
-    sre.CATEGORY_DIGIT: str.isdigit,
-    sre.CATEGORY_SPACE: str.isspace,
-    sre.CATEGORY_WORD: lambda char: char.isalnum() or char == "_",
-    sre.CATEGORY_NOT_DIGIT: lambda char: not char.isdigit(),
-    sre.CATEGORY_NOT_SPACE: lambda char: not char.isspace(),
-    sre.CATEGORY_NOT_WORD: lambda char: not (char.isalnum() or char == "_"),
-}
-
-
-def _holds(op: Any, value: Any, char: str) -> bool:
-    if op is sre.LITERAL:
-        return bool(chr(value) == char)
-    if op is sre.RANGE:
-        return bool(value[0] <= ord(char) <= value[1])
-    return _CATEGORY[value](char)

@@ -49,7 +49,8 @@ _PREFIX = "|".join(
 _BETWEEN = r"[-|>:*]+(?:[\t ]+|$)"  # stands between the parts, as in "12:03:04 | INFO | loop - ", and never first
 AFTER_PREFIX = rf"(?:^[\t\r ]*(?:(?:{_PREFIX})[\t\r ]*(?:{_BETWEEN})*)*)"
 # A rule's `$`: blanks, and the note of Ray that folded alike lines of its workers.
-RULE_END = r"(?:[\t ]*(?:\[repeated \d+x across cluster\][^\n]*)?$)"
+_REPEATED = r"\[repeated \d+x across cluster\](?: \(Ray deduplicates logs by default[\w .,=:/#-]*\))?[\t ]*"
+RULE_END = rf"(?:[\t ]*(?:{_REPEATED})?$)"
 _NOTHING = r"[^\x00-\x{10FFFF}]"
 _WORD = 3  # letters of a word that a scout starts with, at least
 _SCOUTS = 4  # of one Confined; more are no quicker than a look at the lines themselves
@@ -84,8 +85,13 @@ def confine(pattern: str, start: str = "^", end: str = "$") -> str:
     if "[[:" in pattern:
         raise KnowledgeError(f"pattern {pattern!r} uses a POSIX class", r"write \d, \w, \s or a range")
     tree = parse(pattern)
-    body = _sequence(tree, _Ends(start, end))
-    return f"(?i:{body})" if tree.state.flags & sre.SRE_FLAG_IGNORECASE else f"(?:{body})"
+    return confine_tree(tree, bool(tree.state.flags & sre.SRE_FLAG_IGNORECASE), start, end)
+
+
+def confine_tree(nodes: Iterable[Any], ignores_case: bool, start: str = "^", end: str = "$") -> str:
+    """Like `confine`, of a pattern as it is parsed."""
+    body = _sequence(nodes, _Ends(start, end))
+    return f"(?i:{body})" if ignores_case else f"(?:{body})"
 
 
 def scout(pattern: str, end: str = "$") -> str | None:
@@ -121,6 +127,13 @@ class Confined:
         self._all: Any = None
         self._patterns = patterns if start == "^" else None
         self._end = end
+
+    @classmethod
+    def of(cls, confined: str) -> Confined:
+        """Of one pattern that `confine_tree` has made."""
+        made = cls(())
+        made._any, made._search, made._patterns = confined, _compile(f"(?m){confined}"), None
+        return made
 
     @functools.cached_property
     def _scouts(self) -> list[Any] | None:

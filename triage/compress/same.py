@@ -21,6 +21,7 @@ def groups_of_equal(rules: Sequence[FilterRule], lines: Sequence[str]) -> tuple[
     tried = Lines(list(dict.fromkeys(siblings.harmless(dict.fromkeys(lines))))[:_COMPARED])
     groups: dict[tuple[int, ...], list[tuple[int, int, FilterRule]]] = {}
     alone: list[tuple[FilterRule, ...]] = []
+    room: dict[str, int] = {}
     for rule in rules:
         try:
             candidate = Candidate(rule)
@@ -29,8 +30,9 @@ def groups_of_equal(rules: Sequence[FilterRule], lines: Sequence[str]) -> tuple[
             continue
         taken = tuple(candidate.takes(tried))
         if taken:
-            room = sum(1 for _ in siblings.hidden(candidate, [tried.texts[at] for at in taken]))
-            groups.setdefault(taken, []).append((room, len(rule.pattern), rule))
+            if rule.pattern not in room:
+                room[rule.pattern] = sum(1 for _ in siblings.hidden(candidate, [tried.texts[at] for at in taken]))
+            groups.setdefault(taken, []).append((room[rule.pattern], len(rule.pattern), rule))
         else:
             alone.append((rule,))
     equal = [tuple(rule for *_, rule in sorted(found, key=lambda entry: entry[:2])) for found in groups.values()]

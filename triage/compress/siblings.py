@@ -13,8 +13,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from triage.compress import guard
 from triage.compress.candidate import Candidate, masked
 
-# In the words of many programs; the first is made of nothing but letters and blanks, which most gaps take.
-ALARMS = ("ran out of memory and was killed", "failed", "RuntimeError: rank 3 aborted (exit code 1)", "(core dumped)")
+# In the words of many programs; the first is made of nothing but letters and blanks, which most gaps take. Then single
+# words, short and long, small and capital, and other scripts.
+ALARMS = (
+    "ran out of memory and was killed", "failed", "RuntimeError: rank 3 aborted (exit code 1)", "(core dumped)",
+    "died", "inf", "unresponsive", "GONE", "PEER VANISHED", "训练终止", "!!!",
+)  # fmt: skip
+_WORDS = ("died", "gone", "abandoned", "lost", "failed", "NEVER", "inf", "nan", "失败", "пропал")
+# A word of each length.
+_AS_LONG = (
+    "", "?", "no", "nan", "dead", "stuck", "killed", "stalled", "vanished", "abandoned", "terminated", "unreachable",
+)  # fmt: skip
+_MAX_WORDS = 60  # of a line, in the place of which bad ones are put
 _PROBED = 6  # lines that are turned into bad ones
 _MAX_PLACES = 120  # of a line at which alarms are put in
 _MAX_LINE = 2000
@@ -38,6 +48,9 @@ _TOLD = re.compile(
     r"(?:(?:[:=>]\s*|\b(?:is|was|status|state|result|now) )[\"'(\[]?([A-Za-z]{2,20})(?![\w./\\:=@-]))"
     r"|(?:(?<=\s)([A-Za-z]{2,20})[.!\"')\]]*$)"
 )
+_TOKEN = re.compile(r"[^\s=:,;()\[\]{}\"'|<>]+?(?=[.!?…]*(?:[\s=:,;()\[\]{}\"'|<>]|$))")
+_PLAIN = re.compile(r"[^\W\d_]+")
+_NAMES = re.compile(r"[\d/._]")  # a token with one of these is an id, a path, a number: no word
 _OTHER_NUMBERS = ("1", "7", "-9", "137")
 _NO_NUMBERS = ("nan", "inf", "NaN")
 
@@ -49,11 +62,36 @@ def hidden(candidate: Candidate, lines: Sequence[str]) -> Iterator[str]:
     """
     for line in list({masked(line): line for line in reversed(lines)}.values())[: -_PROBED - 1 : -1]:
         start = candidate.body(line)
-        tried = [*with_numbers(line, start), *with_states(line, start), *with_alarms(line, start)]
+        tried = [*with_numbers(line, start), *with_states(line, start), *with_words(line, start)]
+        tried += with_alarms(line, start)
         yield from (tried[at] for at in candidate.takes(tried))
-    for text in candidate.specimens():
-        tried = list(with_alarms(text, candidate.body(text)))
+    for text in candidate.shape.specimens() if candidate.shape.fault() is None else ():
+        start = candidate.body(text)
+        tried = [*with_words(text, start), *with_alarms(text, start)]
         yield from (tried[at] for at in candidate.takes(tried))
+
+
+def with_words(line: str, start: int) -> Iterator[str]:
+    """The line with each word and each value turned into a bad word: short ones, and one that is as long.
+
+    Of an id or a path only the whole is replaced: a class that asks for its digit, dot or slash takes no word.
+    """
+    line = line[: start + _MAX_LINE]
+    spans: dict[tuple[int, int], None] = {}  # a set in order
+    for found in _TOKEN.finditer(line, start):
+        spans[found.span()] = None
+        if not _NAMES.search(found[0]):
+            spans.update((part.span(), None) for part in _PLAIN.finditer(line, *found.span()))
+    for first, last in list(spans)[:_MAX_WORDS]:
+        as_long = _of_length(last - first)
+        for word in (*_WORDS, as_long, as_long.upper(), as_long.capitalize()):
+            yield line[:first] + word + line[last:]
+        if line[last - 1].isalpha():
+            yield f"{line[:last]}训练终止{line[last:]}"
+
+
+def _of_length(length: int) -> str:
+    return _AS_LONG[length] if length < len(_AS_LONG) else ("unresponsive" * (length // 12 + 1))[:length]
 
 
 def with_alarms(line: str, start: int) -> Iterator[str]:

@@ -48,7 +48,11 @@ class ProtectedBank:
         found = candidate.takes(self.lines)
         if found:
             return f"a line that decided an incident: {_quoted(self.lines.texts[found[0]])}"
-        for line in taken:
+        return self.knows(taken)
+
+    def knows(self, lines: Iterable[str]) -> str | None:
+        """Which of the lines is one that no rule may take, in words."""
+        for line in lines:
             like = self._masked.get(_bare(line))
             if like is not None:
                 return f"a line that differs in numbers alone from one that decided an incident: {_quoted(like)}"
@@ -142,7 +146,10 @@ class Verifier:
         return RuleCheck(True)
 
     def _tests(self) -> tuple[Callable[[_Case], None], ...]:
-        return (_named, _specific, self._not_unrelated, self._not_protected, _hides_nothing, self._new, self._worth_it)
+        return (
+            _named, _specific, self._not_unrelated, self._not_protected, _hides_nothing, self._says_nothing, self._new,
+            _shown, self._worth_it,
+        )  # fmt: skip
 
     def _not_unrelated(self, case: _Case) -> None:
         found = case.candidate.takes(self._unrelated)
@@ -152,6 +159,21 @@ class Verifier:
 
     def _not_protected(self, case: _Case) -> None:
         found = self._bank.hidden(case.candidate, case.lines())
+        if found is not None:
+            raise Refused("protected", f"it would hide {found}")
+
+    def _says_nothing(self, case: _Case) -> None:
+        """What the pattern itself says, in every alternative, may be no trouble either."""
+        candidate = case.candidate
+        if candidate.shape.gapes():
+            raise Refused("hides", "it has room for a message: a part that takes letters and blanks again and again")
+        texts = list(map(sound, candidate.shape.combined()))
+        missed = set(range(len(texts))).difference(candidate.takes(texts))
+        if missed:
+            raise Refused("hides", f"it cannot be judged: it does not take its own text {_quoted(texts[min(missed)])}")
+        for text in texts:
+            _tells_nothing(candidate, text)
+        found = self._bank.knows(texts)
         if found is not None:
             raise Refused("protected", f"it would hide {found}")
 
@@ -191,19 +213,31 @@ def _specific(case: _Case) -> None:
             f"a match needs only {wording} letters or digits of its own wording, at least {MIN_WORDING} are asked for"
         )
         raise Refused("specific", f"{needs} in each alternative")
+    if fault := case.candidate.shape.fault():
+        raise Refused("size", fault)
 
 
 def _hides_nothing(case: _Case) -> None:
-    candidate = case.candidate
     for line in case.lines():
-        grade = guard.alarm(line)
-        if grade == "error" or ((grade or telling(line)) and not candidate.rule.drops_warnings):
-            raise Refused("hides", f"it would hide a line that tells of trouble: {_quoted(line)}")
-        if is_frame(line) or is_source(line[candidate.body(line) :]):
-            raise Refused("hides", f"it would hide a line that may be part of a traceback: {_quoted(line)}")
-    found = next(siblings.hidden(candidate, case.lines()), None)
+        _tells_nothing(case.candidate, line)
+    found = next(siblings.hidden(case.candidate, case.lines()), None)
     if found is not None:
         raise Refused("hides", f"it would also hide {_quoted(found)}")
+
+
+def _tells_nothing(candidate: Candidate, line: str) -> None:
+    grade = guard.alarm(line)
+    if grade == "error" or ((grade or telling(line)) and not candidate.rule.drops_warnings):
+        raise Refused("hides", f"it would hide a line that tells of trouble: {_quoted(line)}")
+    if is_frame(line) or is_source(line[candidate.body(line) :]):
+        raise Refused("hides", f"it would hide a line that may be part of a traceback: {_quoted(line)}")
+
+
+def _shown(case: _Case) -> None:
+    """A rule may only say what its lines show."""
+    part = case.candidate.unshown(Lines(case.lines()))
+    if part is not None:
+        raise Refused("shown", f"none of its lines shows the alternative or optional part {_quoted(part)}")
 
 
 def _quoted(line: str) -> str:
