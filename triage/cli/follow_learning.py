@@ -43,6 +43,10 @@ def teacher(
             lesson = log_agent.learn(lines, wiring.verifier(store), in_force, known, wiring.model(settings))
             for note in lesson.notes:
                 tell(note)
-            return learned.applied(store.add(job, lesson.rules, "triage compress --follow")) if lesson.rules else ()
+            kept = store.add(job, lesson.rules, "triage compress --follow") if lesson.rules else ()
+            if trial := sum(rule.state == "shadow" for rule in kept):
+                many = "1 rule" if trial == 1 else f"{trial} rules"
+                tell(f"{many} learned, on trial and not applied yet; see them with: triage rules list")
+            return learned.applied(kept)
 
     return learn
