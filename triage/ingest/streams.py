@@ -14,6 +14,7 @@ from triage.domain import FileKind
 from triage.ingest import compressed, kinds
 
 CHUNK = 1 << 20
+_READ = 128 << 10  # a block of the scan
 _HOLE = 1 << 26
 _ENCODINGS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
@@ -30,12 +31,12 @@ class Input:
 
 
 def chunks(item: Input, problems: list[str]) -> Iterator[bytes]:
-    """The content of an input, decompressed, as UTF-8 or bytes near it, in pieces of about 1 MB.
+    """The content of an input, decompressed, as UTF-8 or bytes near it, in pieces of about 128 KB.
 
     What cannot be read to its end yields what it holds and adds one line to `problems`.
     """
     try:
-        yield from _text(_plain(item, problems, CHUNK))
+        yield from _text(_plain(item, problems, _READ))
     except OSError as error:
         problems.append(f"{item.name}: {reason(error)}; what came before was read")
 
