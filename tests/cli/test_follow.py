@@ -223,3 +223,46 @@ def test_another_format_is_one_line(triage, log):
     done = triage("compress", "--follow", "job.log", "--out", "small", "--format", "json")
     assert done.returncode == 2
     assert "small is written in text; give --format text, or another --out" in done.stderr
+
+
+def test_a_log_that_was_rotated_in_between_is_read_on_to_its_successor(triage, log, tmp_path):
+    words = ("compress", "-f", "job.log", "--out", "small.out", "--until-idle", "0", "-q")
+    assert triage(*words).returncode == 0
+    log.rename(tmp_path / "job.log.1")
+    log.write_text("RuntimeError: boom\n")
+    assert triage(*words).returncode == 0
+    assert "RuntimeError: boom" in (tmp_path / "small.out").read_text()
+
+
+def test_what_is_no_state_of_triage_is_left_alone(triage, log, tmp_path):
+    mine = tmp_path / "train.state"
+    mine.write_text('{"step": 7}')
+    done = triage("compress", "-f", "job.log", "--out", "train", "--until-idle", "0")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "train.state is in the way" in done.stderr
+    assert mine.read_text() == '{"step": 7}'
+    assert not (tmp_path / "train").exists()
+
+
+def test_the_followed_file_is_not_written_by_any_of_its_names(triage, log, tmp_path):
+    os.link(log, tmp_path / "alias")
+    (tmp_path / "x.state").write_text("a log")
+    for given, out in (("job.log", "alias"), ("x.state", "x")):
+        done = triage("compress", "-f", given, "--out", out, "--until-idle", "0")
+        assert (done.returncode, "is to be followed and to be written" in done.stderr) == (2, True)
+    assert log.read_text() == LOG
+
+
+def test_a_pipe_is_refused_and_not_waited_for(triage, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    done = triage("compress", "-f", "pipe", "--until-idle", "0")
+    assert (done.returncode, "is a pipe or a device" in done.stderr) == (2, True)
+
+
+def test_a_file_name_does_not_act_on_the_terminal(triage, log, tmp_path):
+    evil = "x\x1b[2J\n# evil.log"
+    (tmp_path / evil).write_text("hello\n")
+    done = triage("compress", "-f", evil, "job.log", "--until-idle", "0")
+    assert done.returncode == 0
+    assert "\x1b" not in done.stdout + done.stderr
+    assert "\n# evil" not in done.stdout

@@ -98,13 +98,15 @@ def follow(
 
 def _check(paths: Sequence[str], out: Path | None) -> None:
     for given in paths:
-        if out is not None and out.resolve() == Path(given).resolve():
+        if out is not None and _is_written(Path(given), out):
             raise UsageError(f"{given} is to be followed and to be written", "give another --out, or leave it out")
         if given in ("-", "/dev/stdin"):
             raise UsageError(
                 "--follow reads files, not stdin", "for a pipe: job 2>&1 | tee job.log, and follow job.log"
             )
         path = Path(given)
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise UsageError(f"{given} is a pipe or a device", "for a pipe: job 2>&1 | tee job.log, and follow job.log")
         if path.is_dir():
             raise UsageError(f"{given} is a folder", f"name the files to follow: {given.rstrip('/')}/*.out")
         try:
@@ -116,6 +118,14 @@ def _check(paths: Sequence[str], out: Path | None) -> None:
             raise InputError(f"{given}: compressed with {kind}, so it does not grow", "read it without --follow")
         if streams.is_utf16(head):
             raise InputError(f"{given}: UTF-16 is not followed", "read it without --follow")
+
+
+def _is_written(path: Path, out: Path) -> bool:
+    """Is it the file that is written, by whatever name, or the state beside it?"""
+    ours = [out.with_name(out.name + end) for end in ("", ".state", ".state.new")]
+    if path.resolve() in [other.resolve() for other in ours]:
+        return True
+    return path.exists() and any(other.exists() and path.samefile(other) for other in ours)
 
 
 def _raise_file_limit(files: int) -> None:

@@ -91,4 +91,4 @@ def clear_progress(quiet: bool) -> None:
 
 def note(text: str, quiet: bool = False) -> None:
     if not quiet:
-        sys.stderr.write(f"triage: {text}\n")
+        sys.stderr.write(f"triage: {report.visible(text)}\n")

@@ -67,6 +67,9 @@ class Learner(Protocol):
         ...
 
 
+_QUIET_ROUNDS = 3
+
+
 @dataclass(slots=True)
 class _File:
     name: str
@@ -134,14 +137,15 @@ class Follower:
     # ------------------------------------------------------------------------------------------ the loop
     def run(self, until_idle: float | None = None) -> None:
         """Until it is stopped, or nothing came for so many seconds. Errors: InputError when no file ever was there."""
-        grown = self._clock()
+        grown, quiet = self._clock(), 0
         while not self._stopped():
             if self._round():
-                grown = self._clock()
-            elif until_idle is not None and self._clock() - grown >= until_idle:
+                grown, quiet = self._clock(), 0
+                continue
+            quiet += 1  # a log that was rotated is sure only at the second look
+            if until_idle is not None and quiet >= _QUIET_ROUNDS and self._clock() - grown >= until_idle:
                 break
-            else:
-                time.sleep(self._pace.busy)
+            time.sleep(self._pace.busy)
         if not self._stopped() and not any(file.there for file in self._files):
             raise InputError("; ".join(f"{file.name}: {file.told}" for file in self._files[:3]), "give log files")
         self._end()
@@ -153,11 +157,12 @@ class Follower:
             now = self._clock()
             if now < file.due:
                 continue
-            before = file.tail.read
+            before, came = file.tail.read, False
             for item in file.tail.poll():  # to its end: in between, tail and stream are not of one state
+                came = True
                 self._write(list(self._take(file, item)))
             self._note(file)
-            if file.tail.read != before:
+            if came or file.tail.read != before:
                 grew, file.grown, file.wait = True, now, 0.0
             else:
                 file.wait = min(max(2 * file.wait, self._pace.busy), self._pace.idle)

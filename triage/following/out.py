@@ -93,8 +93,8 @@ class Written:
         import fcntl
 
         with self._explained():
-            if not self._path.exists():
-                self._state.unlink(missing_ok=True)  # who takes the stream away wants a new one
+            if not self._path.exists() and self._is_ours():
+                self._state.unlink()  # who takes the stream away wants a new one
             file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -106,6 +106,18 @@ class Written:
         except OSError:  # a file system without locks
             pass
         return file
+
+    def _is_ours(self) -> bool:
+        """Errors: UsageError when another program's file stands where the state would."""
+        try:
+            ours = bool(json.loads(self._state.read_text("utf-8"))["schema"] == SCHEMA)
+        except FileNotFoundError:
+            return False
+        except (ValueError, KeyError, TypeError):
+            ours = False
+        if not ours:
+            raise UsageError(f"{self._state} is in the way: it is no state of triage", "give another --out")
+        return True
 
     def _read(self) -> dict[str, Any] | None:
         try:

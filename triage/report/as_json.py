@@ -31,6 +31,11 @@ def to_json(d: Diagnosis) -> dict[str, Any]:
     return document
 
 
+def visible(text: str) -> str:
+    """Without what would act on a terminal."""
+    return _CONTROL.sub("\ufffd", text).replace("\n", "\ufffd").replace("\t", " ")
+
+
 def _seen(value: Any) -> Any:
     """Names and notes may hold what would act on a terminal: shown as a replacement character."""
     if isinstance(value, str):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from triage.domain import Compression, LeftOut, StreamEvent, StreamLine
-from triage.report.as_json import compression_json
+from triage.report.as_json import compression_json, visible
 from triage.report.folded import account_lines, lines_text
 
 _RULES = 8  # named in an account; the rest is summed up
@@ -56,7 +56,7 @@ class StreamText:
     def _lines(self, event: StreamEvent) -> Sequence[str]:
         said = [_text(event)]
         if self._several and event.file != self.file:
-            said.insert(0, f"== {event.file}")
+            said.insert(0, f"== {visible(event.file)}")
         self.file = event.file
         return said
 
@@ -66,7 +66,7 @@ def _text(event: StreamEvent) -> str:
         return f"{event.number:>9}{'~' if event.open else ' '} {event.text}"
     if isinstance(event, LeftOut):
         return f"{'':>9}  ... {lines_text(event.lines)} up to {event.last}: {_reasons(event)}"
-    return f"== {event.file}: {event.turn}: {event.text}; line numbers start again"
+    return f"== {visible(event.file)}: {event.turn}: {event.text}; line numbers start again"
 
 
 def _reasons(event: LeftOut) -> str:
