@@ -147,7 +147,10 @@ def test_a_model_answers_as_two_of_the_baselines(tmp_path: Path) -> None:
     reply = '{"outcome": "failed", "failure_type": "key-error", "file": "job.out", "line": 6}'
     make.case(tmp_path / "cases", "a1", expect_root_cause_class="software-bug")
     make.case(tmp_path / "cases", "a2")
-    with OpenAIServer([Answer(reply, usage=(900, 100)), status(401, "no"), reply, reply]) as server:
+    answers = iter([Answer(reply, usage=(900, 100)), status(401, "no"), reply, reply])
+    # The diagnosis asks as well; what it is told does not hold, and the rules' answer stands.
+    script = lambda asked: "no" if "What the rules found" in asked.text else next(answers)  # noqa: E731
+    with OpenAIServer(script) as server:
         settings = replace(
             config.load({"llm": "openai:scripted"}), llm_base_url=server.url, llm_api_key="key-0123456789", llm_price_in=1.0, llm_price_out=2.0
         )  # fmt: skip
@@ -160,14 +163,18 @@ def test_a_model_answers_as_two_of_the_baselines(tmp_path: Path) -> None:
     assert first["baselines"]["tail-200-llm"]["usage"]["cost"] == pytest.approx(0.0011)
     assert set(second["baselines"]) - set(first["baselines"]) == {"whole-log-llm"}
     header = record.read_run(tmp_path / "run")
-    assert (header["model"], [p["name"] for p in header["prompts"]]) == ("openai:scripted", ["baseline"])
+    assert (header["model"], [p["name"] for p in header["prompts"]]) == (
+        "openai:scripted",
+        ["baseline", "diagnose", "diagnose-repair"],
+    )
     assert len(header["prompts"][0]["sha256"]) == 64
     assert "key-0123456789" not in (tmp_path / "run" / "run.json").read_text()
     figures = record.read_metrics(tmp_path / "run")["baselines"]["tail-200-llm"]
     assert figures["type_exact"]["value"] == 1.0
     assert figures["tokens"]["value"] == pytest.approx((1000 + 110) / 2)
     assert "tokens" not in record.read_metrics(tmp_path / "run")["baselines"]["first-error"]
-    wire = json.dumps([r.body for r in server.requests])
+    # The prompt of the diagnosis lists all labels there are.
+    wire = json.dumps([r.body for r in server.requests if "What the rules found" not in r.text])
     assert "software-bug" not in wire
     assert str(tmp_path) not in wire
 

@@ -20,6 +20,7 @@ from triage.llm.values import ChatModel
 from triage.taxonomy import Taxonomy
 from triage.text import rank_ranges
 
+PROMPTS = ("diagnose", "diagnose-repair")
 LIMITS = Limits(calls=4, tokens=120_000, seconds=180.0)
 _MOST_LINE = 500
 

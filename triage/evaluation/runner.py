@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from triage.agents import failure_agent
 from triage.config import Settings
 from triage.errors import InputError
 from triage.evaluation import baseline_llm, kept, provenance, record, staging
@@ -45,13 +46,16 @@ class Plan:
 
     @property
     def asks(self) -> bool:
-        """Whether a model is asked at all."""
+        """Whether a model is asked by baselines; the diagnosis asks it by its own settings."""
         return self.baselines and self.make_model is not None and self.settings.llm != "off"
 
     @property
     def most_seconds(self) -> float:
         """How long a worker may take: what waiting for the model adds is no time of the case."""
-        return self.seconds + (baseline_llm.CALLS * self.settings.llm_timeout + _BESIDE_MODEL if self.asks else 0.0)
+        if self.settings.llm == "off":
+            return self.seconds
+        baselines = baseline_llm.CALLS * self.settings.llm_timeout + _BESIDE_MODEL if self.asks else 0.0
+        return self.seconds + (failure_agent.LIMITS.seconds or 0.0) + baselines
 
 
 Tell = Callable[
@@ -164,7 +168,7 @@ def _header(cases: Sequence[Case], plan: Plan) -> dict[str, Any]:
         "schema": record.SCHEMA,
         "started": record.now(),
         "finished": None,
-        **provenance.header(plan.settings, [baseline_llm.PROMPT] if plan.asks else []),
+        **provenance.header(plan.settings, _prompts(plan)),
         "similar": plan.similar,
         "baselines": plan.baselines,
         "seed": plan.seed,
@@ -207,3 +211,10 @@ def _record(case: Case, repeat: int, done: Done, lines: dict[str, int]) -> dict[
         "baselines": done.baselines,
         "notes": done.notes,
     }
+
+
+def _prompts(plan: Plan) -> list[str]:
+    """The names of those that the diagnosis and the baselines may ask with."""
+    if plan.settings.llm == "off":
+        return []
+    return [*([baseline_llm.PROMPT] if plan.asks else []), *failure_agent.PROMPTS]
