@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,13 @@ def _no_network() -> Iterator[None]:
     pytest_socket.socket_allow_hosts(["127.0.0.1", "localhost", "::1"], allow_unix_socket=True)
     yield
     pytest_socket.enable_socket()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _interrupts() -> None:
+    """In the background of a shell Ctrl-C is ignored, and programs that are started from there would ignore it too."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
