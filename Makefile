@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+CORES ?= $(shell nproc 2>/dev/null || echo 1)
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .PHONY: demo install install-dev install-torch test test-rest test-all lint types contracts results check-results clean
@@ -32,7 +33,7 @@ $(VENV)/.installed-torch: $(VENV)/.installed-dev requirements/torch.txt
 	@touch $@
 
 test: install-dev
-	$(BIN)/python -m pytest -m "not service and not torch"
+	$(BIN)/python -m pytest -n $(CORES) --dist loadfile -m "not service and not torch"
 
 # What `make test` leaves out: tests that need a service of this machine, or torch.
 test-rest: install-torch
