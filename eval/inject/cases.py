@@ -85,7 +85,7 @@ def document(fault: Fault, lab: Lab, truth: Truth, folder: Path) -> dict[str, An
         "id": fault.case,
         "split": fault.split,
         "synthetic": True,
-        "source": f"a real run on one machine: eval/inject/run.py {fault.name} ({fault.what}); host, user and folder names are those of its sandbox, nothing was rewritten",
+        "source": f"a real run on one machine: eval/inject/run.py {fault.name} ({fault.what}); host, user and folder names are those of its sandbox, only the build of the kernel was taken out",
         "license": "Apache-2.0",
         "tags": tags,
         "inputs": lab.inputs,
