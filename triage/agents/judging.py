@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 
 from triage.agents import proposals, sample
@@ -23,9 +22,7 @@ def judge(
         rule = findings.rule("called routine by a model", template.pattern, template.lines)
         shown = template.lines[: sample.EXAMPLES]
         text = "\n".join(line[: sample.MOST_CHARS] for line in shown)
-        origin = RuleOrigin(
-            "judge", asker.model, lines=shown, sample=hashlib.sha256(text.encode()).hexdigest(), asked=1
-        )
+        origin = RuleOrigin("judge", asker.model, lines=shown, sample=sample.digest(text), asked=1)
         found = findings.check(rule)
         if found.check in NOT_KEPT:
             continue

@@ -7,7 +7,6 @@ the run. *auto* lets the model write for a few kinds of line and goes on by the 
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -162,12 +161,8 @@ def _rest(kinds: Sequence[sample.Kind], mined: Sequence[Mined], findings: Findin
             continue
         pattern = patterns.get(kind.wording) or f"^{re.escape(heads.split(kind.lines[0])[1].strip())}$"
         rule = findings.rule("not called routine", pattern, kind.lines)
-        origin = RuleOrigin("mined", asker.model, asker.used, digest(kind.lines), kind.lines)
+        origin = RuleOrigin("mined", asker.model, asker.used, sample.digest("\n".join(kind.lines)), kind.lines)
         findings.keep(rule, origin, "the model was shown these lines and no rule for them was adopted")
-
-
-def digest(lines: Sequence[str]) -> str:
-    return hashlib.sha256("\n".join(lines).encode("utf-8", "replace")).hexdigest()
 
 
 def states(rules: Sequence[LearnedRule]) -> Counter[str]:

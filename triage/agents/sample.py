@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -81,3 +82,8 @@ def batches(found: Sequence[Kind], most_kinds: int, most_chars: int) -> Iterator
 def numbered(batch: Sequence[Kind]) -> tuple[str, ...]:
     """The lines of a question in order: line N of it is the N-th, from 1."""
     return tuple(line for kind in batch for line in kind.lines)
+
+
+def digest(shown: str) -> str:
+    """The sha256 of what a model was shown, by which a rule remembers it."""
+    return hashlib.sha256(shown.encode("utf-8", "replace")).hexdigest()

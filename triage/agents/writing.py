@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -45,7 +44,7 @@ def write(batch: Sequence[sample.Kind], findings: Findings, asker: Asker, answer
     _sort(_ballots(found, findings), findings, passed, refused)
     refused = _repair(refused, passed, findings, asker)
     routine = _second_look(passed, findings, asker)
-    origin = RuleOrigin("model", asker.model, asker.used, hashlib.sha256(shown.encode()).hexdigest(), asked=answers)
+    origin = RuleOrigin("model", asker.model, asker.used, sample.digest(shown), asked=answers)
     for at, ballot in enumerate(passed, 1):
         mine = replace(origin, lines=ballot.proposal.named[: sample.EXAMPLES], votes=ballot.votes)
         sure = ballot.votes * 2 > answers and at in routine

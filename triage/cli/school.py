@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from triage import learning
 from triage.agents.log_agent import Lesson, Options, states
@@ -39,8 +38,7 @@ def learn(paths: Sequence[str], settings: Settings, tell: Tell, options: Options
 
 def _parts(settings: Settings, tell: Tell) -> Parts:
     rules = wiring.learned_rules(settings, writes=False)
-    parts = wiring.parts(settings, tell, record=False, similar=False, rules=rules)
-    return replace(parts, notes=())
+    return wiring.parts(settings, tell, record=False, similar=False, rules=rules)
 
 
 def told(learnt: Learnt, kept: bool = True) -> str:
