@@ -51,3 +51,8 @@ def excerpt(text: str, match: tuple[int, int] | None = None, limit: int = 500) -
     begin = start if end - start >= limit else start - 40
     begin = max(0, min(begin, len(text) - limit))
     return text[begin : begin + limit]
+
+
+def printable(text: str) -> str:
+    """Foreign text is data: nothing of it may steer the terminal."""
+    return text if text.isprintable() else "".join(char if char.isprintable() else "\ufffd" for char in text)

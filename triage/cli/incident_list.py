@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from triage.store.values import IncidentSummary
+from triage.text import printable
 
 SCHEMA = "triage.incidents/1"
 HEAD = ("ID", "RECORDED (UTC)", "OUTCOME", "TYPE", "CAUSE")
@@ -50,7 +51,3 @@ def _cell(text: str) -> str:
 
 def _cells(s: IncidentSummary) -> tuple[str, ...]:
     return (str(s.id), f"{s.created_at:%Y-%m-%d %H:%M}", s.outcome, s.failure_type, printable(s.title))
-
-
-def printable(text: str) -> str:
-    return "".join(char if char.isprintable() else "\ufffd" for char in text)

@@ -116,7 +116,7 @@ def parse_since(value: str, now: datetime, option: str = "--since") -> datetime:
 
 def _heading(found: StoredIncident, chosen: str) -> str:
     """Which incident this is; the result itself says what it was."""
-    from triage.cli.incident_list import printable
+    from triage.text import printable
 
     s, job = found.summary, found.job
     parts = [f"Incident {s.id}", f"recorded {s.created_at:%Y-%m-%d %H:%M} UTC by triage {found.tool_version}"]

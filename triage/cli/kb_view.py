@@ -10,6 +10,7 @@ from typing import Any
 from triage.cli.kb_entries import Entry
 from triage.domain import Similar
 from triage.runbooks import SECTIONS
+from triage.text import printable
 
 _HEADING = ("failure_type", "root_cause_class", "role", "org", "date", "outcome", "component", "weight", "action")
 _CODE = {
@@ -108,8 +109,3 @@ def wrapped(text: str, width: int, first: str, rest: str | None = None) -> list[
         break_long_words=False,
         break_on_hyphens=False,
     )
-
-
-def printable(text: str) -> str:
-    """Imported text is data: nothing of it may steer the terminal."""
-    return "".join(char if char.isprintable() else "\ufffd" for char in text)

@@ -207,7 +207,7 @@ def _check(name: str, value: str | None, known: tuple[str, ...]) -> None:
 
 
 def _say(rule: LearnedRule) -> None:
-    from triage.cli.incident_list import printable
+    from triage.text import printable
 
     output.write(f"{rule.rule.id} is {rule.state}{': ' + printable(rule.reason) if rule.reason else ''}")
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from triage.cli.incident_list import printable
 from triage.cli.kb_view import wrapped
 from triage.domain import JobPrint, LearnedRule
 from triage.store.values import RuleEvent
+from triage.text import printable
 
 if TYPE_CHECKING:
     from triage.cli.rules_check import Tried

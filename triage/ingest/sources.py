@@ -16,6 +16,7 @@ from triage.domain import FileKind
 from triage.errors import InputError
 from triage.ingest import kinds, streams
 from triage.ingest.streams import Input, chunks, reason
+from triage.text import printable
 
 __all__ = ["Input", "chunks", "discover", "natural"]
 
@@ -212,8 +213,7 @@ def _no_text(kind: FileKind, sample: bytes, name: str, notes: _Notes) -> bool:
 
 def shown(path: Path) -> str:
     """The name as the user knows it, fit for a terminal and for JSON whatever bytes the file system holds."""
-    name = os.fsencode(path).decode("utf-8", "replace")
-    return name if name.isprintable() else "".join(c if c.isprintable() else "�" for c in name)
+    return printable(os.fsencode(path).decode("utf-8", "replace"))
 
 
 def _modified(status: os.stat_result) -> datetime:
