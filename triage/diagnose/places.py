@@ -9,6 +9,7 @@ from dataclasses import replace
 from triage.domain import JobLog, LogFile
 from triage.evidence.fallen import Fallen
 from triage.evidence.match import Finding
+from triage.evidence.placement import placed
 from triage.heads import split
 
 _ON = re.compile(
@@ -50,7 +51,7 @@ def nodes_of_ranks(log: JobLog, findings: Iterable[Finding], gone: Sequence[Fall
         rank, node = f.groups.get("rank", ""), f.groups.get("node")
         if rank.isdigit() and node:
             found[int(rank)] = node
-    return found
+    return {**placed(log, found, known_ranks(log)), **found}
 
 
 def _host_named_first(text: str, hosts: set[str | None]) -> str | None:
