@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from triage.diagnose import joining, silence, story, wording
-from triage.diagnose.candidates import Candidate, Explained, candidates, explanations, rank_causes
+from triage.diagnose import silence, story, wording
+from triage.diagnose.candidates import Candidate
 from triage.diagnose.cause_class import cause_class, common_to_all
 from triage.diagnose.evidence_list import cite
 from triage.diagnose.facts import OWN_CODE, Facts, gather, own_frame
+from triage.diagnose.fingerprint import fingerprint
 from triage.diagnose.remedies import fetch_notes, remediation, to_fetch
 from triage.diagnose.suspects import LOCAL_TYPES, suspects
+from triage.diagnose.verdict import Verdict, decide
 from triage.domain import (
     Cascade,
     Diagnosis,
     Evidence,
     Hypothesis,
     JobLog,
-    Outcome,
     Run,
     Runbook,
     Runbooks,
@@ -33,12 +32,8 @@ from triage.evidence.match import Finding, Matcher
 from triage.evidence.progress import progress
 from triage.taxonomy import Taxonomy
 
-ESTABLISHED_WEIGHT = 70
-RIVAL_MARGIN = 10
-SYMPTOM_WEIGHT = 12  # below it a line only says that something was ended
 POINTER_WEIGHT = 5  # context that only points elsewhere
 MAX_HYPOTHESES = 4
-_LOST_PEER = "a-lost-peer-ends-its-launcher"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,26 +44,16 @@ class Knowledge:
     runbooks: Runbooks
 
 
-@dataclass(frozen=True, slots=True)
-class _Verdict:
-    root: Candidate | None
-    rivals: tuple[Candidate, ...]  # other possible causes, best first
-    cascade: tuple[Candidate, ...]
-    pairs: tuple[Explained, ...]
-    status: Status
-    outcome: Outcome
-
-
 def judge(log: JobLog, knowledge: Knowledge) -> Diagnosis:
     """The rules' answer. Never raises on a log's content; says unknown when the log does not tell."""
     aligned = align(log)
     facts = gather(aligned.log, knowledge.matcher)
-    verdict = _decide(facts, knowledge)
+    verdict = decide(facts, knowledge.taxonomy, knowledge.cascades)
     result = replace(_answer(facts, verdict, knowledge), job=job_id(log.files))
     return story.complete(result, facts, aligned)
 
 
-def _answer(facts: Facts, verdict: _Verdict, knowledge: Knowledge) -> Diagnosis:
+def _answer(facts: Facts, verdict: Verdict, knowledge: Knowledge) -> Diagnosis:
     context = _context(facts)
     if verdict.root is None:
         return _without_cause(facts, verdict, context, knowledge)
@@ -92,65 +77,7 @@ def _context(facts: Facts) -> list[Finding]:
     return sorted(found.values(), key=lambda f: -f.signature.weight)
 
 
-def _decide(facts: Facts, knowledge: Knowledge) -> _Verdict:
-    roots = candidates(facts, ("root",))
-    consequences = candidates(facts, ("cascade",))
-    pairs = explanations([*roots, *consequences], knowledge.cascades)
-    # What only a failed process can have brought about is no cause, though the process's own reason is not seen.
-    led = {e.effect.signature.id for e in pairs if e.by.failure_type == "unknown" and e.by.signature.role == "cascade"}
-    led |= {e.effect.signature.id for e in pairs if e.rule.id == _LOST_PEER and e.by.signature.role == "cascade"}
-    ranked = [c for c in rank_causes(roots, pairs) if c.signature.id not in led]
-    ranked = joining.outside_last(facts, ranked, pairs)
-    consequences += [c for c in roots if c.signature.id in led]
-    if ranked:
-        root, rivals = ranked[0], ranked[1:]
-        hung: Outcome | None = "hung" if silence.hang_before(facts, root) else None
-        return _Verdict(
-            root,
-            tuple(rivals),
-            tuple(consequences),
-            tuple(pairs),
-            _status(root, rivals, pairs),
-            hung or _outcome(root, knowledge),
-        )
-    # A node's own log is full of other jobs' consequences: alone they say nothing of this one.
-    mine = [
-        c
-        for c in consequences
-        if c.signature.id not in led and any(f.line.file not in facts.node_files for f in c.findings)
-    ]
-    symptoms = [
-        c for c in rank_causes(mine, pairs) if c.failure_type != "unknown" and c.signature.weight >= SYMPTOM_WEIGHT
-    ]
-    if symptoms:
-        root = symptoms[0]
-        rest = tuple(c for c in consequences if c is not root)
-        return _Verdict(root, tuple(symptoms[1:]), rest, tuple(pairs), "hypothesis", _outcome(root, knowledge))
-    return _Verdict(None, (), tuple(consequences), tuple(pairs), "unknown", "unknown")
-
-
-def _outcome(root: Candidate, knowledge: Knowledge) -> Outcome:
-    if knowledge.taxonomy.category(root.failure_type) == "scheduler" and root.failure_type != "launch-failure":
-        return "interrupted"
-    return root.signature.outcome
-
-
-def _status(root: Candidate, rivals: Sequence[Candidate], pairs: Sequence[Explained]) -> Status:
-    """How far the evidence goes: no rival that is left unexplained, and a line that says the cause itself."""
-    explained = {e.effect.signature.id for e in pairs}
-    open_rivals = [
-        r
-        for r in rivals
-        if r.signature.id not in explained
-        and r.failure_type != root.failure_type
-        and r.signature.weight > root.signature.weight - RIVAL_MARGIN
-    ]
-    if open_rivals:
-        return "hypothesis" if len(open_rivals) > 1 else "supported"
-    return "established" if root.signature.weight >= ESTABLISHED_WEIGHT else "supported"
-
-
-def _with_cause(facts: Facts, verdict: _Verdict, evidence: list[Evidence], knowledge: Knowledge) -> Diagnosis:
+def _with_cause(facts: Facts, verdict: Verdict, evidence: list[Evidence], knowledge: Knowledge) -> Diagnosis:
     root = verdict.root
     if root is None:
         raise ValueError("no cause")
@@ -189,7 +116,7 @@ def _with_cause(facts: Facts, verdict: _Verdict, evidence: list[Evidence], knowl
     )
 
 
-def _consequences(verdict: _Verdict) -> list[str]:
+def _consequences(verdict: Verdict) -> list[str]:
     if verdict.root is None or not verdict.cascade:
         return []
     later = [c for c in verdict.cascade if c is not verdict.root]
@@ -213,7 +140,7 @@ def _action(facts: Facts, root: Candidate, found: Suspects, book: Runbook) -> st
     return root.signature.action or book.action
 
 
-def _hypotheses(verdict: _Verdict, evidence: Sequence[Evidence], sentence: str) -> tuple[Hypothesis, ...]:
+def _hypotheses(verdict: Verdict, evidence: Sequence[Evidence], sentence: str) -> tuple[Hypothesis, ...]:
     out: list[Hypothesis] = []
     shown: set[str] = set()
     for i, candidate in enumerate((verdict.root, *verdict.rivals)):
@@ -244,7 +171,7 @@ def _hypotheses(verdict: _Verdict, evidence: Sequence[Evidence], sentence: str) 
     return tuple(out)
 
 
-def _without_cause(facts: Facts, verdict: _Verdict, context: Sequence[Finding], knowledge: Knowledge) -> Diagnosis:
+def _without_cause(facts: Facts, verdict: Verdict, context: Sequence[Finding], knowledge: Knowledge) -> Diagnosis:
     """No line tells a cause: a healthy job, or one that ended badly and does not say why."""
     end = silence.ending(facts, verdict.cascade)
     kind = "healthy" if end.outcome == "healthy" else "unknown"
@@ -288,12 +215,3 @@ def _missing(log: JobLog, book: Runbook, status: Status) -> tuple[str, ...]:
 
 def _runs(log: JobLog) -> tuple[Run, ...]:
     return tuple(run for file in log.files if len(file.runs) > 1 for run in file.runs)
-
-
-_VARIABLE = re.compile(r"0x[0-9a-fA-F]+|\d+|/[\w./-]+|'[^']{0,80}'|\"[^\"]{0,80}\"")
-
-
-def fingerprint(failure_type: str, signature: str, text: str) -> str:
-    """The same failure on other ranks, nodes, paths and numbers has the same fingerprint."""
-    skeleton = _VARIABLE.sub("#", text[-400:])
-    return hashlib.sha256(f"{failure_type}|{signature}|{skeleton}".encode()).hexdigest()[:16]

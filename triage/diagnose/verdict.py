@@ -1,0 +1,88 @@
+"""Which candidate is the cause, and how far the evidence goes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from triage.diagnose import joining, silence
+from triage.diagnose.candidates import Candidate, Explained, candidates, explanations, rank_causes
+from triage.diagnose.facts import Facts
+from triage.domain import Cascade, Outcome, Status
+from triage.taxonomy import Taxonomy
+
+ESTABLISHED_WEIGHT = 70
+RIVAL_MARGIN = 10
+SYMPTOM_WEIGHT = 12  # below it a line only says that something was ended
+_LOST_PEER = "a-lost-peer-ends-its-launcher"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """pairs: what explains what."""
+
+    root: Candidate | None
+    rivals: tuple[Candidate, ...]  # other possible causes, best first
+    cascade: tuple[Candidate, ...]
+    pairs: tuple[Explained, ...]
+    status: Status
+    outcome: Outcome
+
+
+def decide(facts: Facts, labels: Taxonomy, cascades: Sequence[Cascade]) -> Verdict:
+    """What came first, what else may have, and what only followed."""
+    roots = candidates(facts, ("root",))
+    consequences = candidates(facts, ("cascade",))
+    pairs = explanations([*roots, *consequences], cascades)
+    # What only a failed process can have brought about is no cause, though the process's own reason is not seen.
+    led = {e.effect.signature.id for e in pairs if e.by.failure_type == "unknown" and e.by.signature.role == "cascade"}
+    led |= {e.effect.signature.id for e in pairs if e.rule.id == _LOST_PEER and e.by.signature.role == "cascade"}
+    ranked = [c for c in rank_causes(roots, pairs) if c.signature.id not in led]
+    ranked = joining.outside_last(facts, ranked, pairs)
+    consequences += [c for c in roots if c.signature.id in led]
+    if ranked:
+        root, rivals = ranked[0], ranked[1:]
+        hung: Outcome | None = "hung" if silence.hang_before(facts, root) else None
+        return Verdict(
+            root,
+            tuple(rivals),
+            tuple(consequences),
+            tuple(pairs),
+            _status(root, rivals, pairs),
+            hung or _outcome(root, labels),
+        )
+    # A node's own log is full of other jobs' consequences: alone they say nothing of this one.
+    mine = [
+        c
+        for c in consequences
+        if c.signature.id not in led and any(f.line.file not in facts.node_files for f in c.findings)
+    ]
+    symptoms = [
+        c for c in rank_causes(mine, pairs) if c.failure_type != "unknown" and c.signature.weight >= SYMPTOM_WEIGHT
+    ]
+    if symptoms:
+        root = symptoms[0]
+        rest = tuple(c for c in consequences if c is not root)
+        return Verdict(root, tuple(symptoms[1:]), rest, tuple(pairs), "hypothesis", _outcome(root, labels))
+    return Verdict(None, (), tuple(consequences), tuple(pairs), "unknown", "unknown")
+
+
+def _outcome(root: Candidate, labels: Taxonomy) -> Outcome:
+    if labels.category(root.failure_type) == "scheduler" and root.failure_type != "launch-failure":
+        return "interrupted"
+    return root.signature.outcome
+
+
+def _status(root: Candidate, rivals: Sequence[Candidate], pairs: Sequence[Explained]) -> Status:
+    """How far the evidence goes: no rival that is left unexplained, and a line that says the cause itself."""
+    explained = {e.effect.signature.id for e in pairs}
+    open_rivals = [
+        r
+        for r in rivals
+        if r.signature.id not in explained
+        and r.failure_type != root.failure_type
+        and r.signature.weight > root.signature.weight - RIVAL_MARGIN
+    ]
+    if open_rivals:
+        return "hypothesis" if len(open_rivals) > 1 else "supported"
+    return "established" if root.signature.weight >= ESTABLISHED_WEIGHT else "supported"
