@@ -15,11 +15,11 @@ import re._parser as sre_parser  # type: ignore[import-not-found]
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import ahocorasick_rs
 import re2
 
 from triage import literals
 from triage.errors import KnowledgeError
+from triage.wordindex import WordIndex
 
 ERASED = b"0123456789abcdefABCDEF"
 _ERASED_SET = frozenset(ERASED.decode())
@@ -60,17 +60,8 @@ class PatternSet:
         self._patterns = tuple(patterns)
         self._where = where
         self._single: list[Any] = [None] * len(self._patterns)
-        always: list[int] = []
-        owners: dict[str, list[int]] = {}
-        for index, pattern in enumerate(self._patterns):
-            needed = words(pattern)
-            if needed is None:
-                always.append(index)
-            for word in needed or ():
-                owners.setdefault(word, []).append(index)
-        self._owners = list(owners.values())
-        self._words = ahocorasick_rs.AhoCorasick(list(owners)) if owners else None
-        self._always = [always[i : i + _TOGETHER] for i in range(0, len(always), _TOGETHER)]
+        self._words = WordIndex([words(pattern) for pattern in self._patterns])
+        self._always = self._words.without(_TOGETHER)
         self._groups: list[Any] = [None] * len(self._always)
 
     def match(self, text: str) -> list[int]:
@@ -84,10 +75,8 @@ class PatternSet:
         return sorted(found)
 
     def _candidates(self, text: str) -> set[int]:
-        if self._words is None:
-            return set()
-        hits = self._words.find_matches_as_indexes(literals.fold(_sound(text)), overlapping=True)
-        return {owner for word in {hit[0] for hit in hits} for owner in self._owners[word]}
+        met = {owners for owners, _ in self._words.hits(literals.fold(_sound(text)))}
+        return {owner for owners in met for owner in owners}
 
     def _one(self, index: int) -> Any:
         if self._single[index] is None:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import ahocorasick_rs
 import re2
 
 from triage import literals
 from triage.compress.linewise import Confined, confine
 from triage.regex import words
+from triage.wordindex import WordIndex
 
 _TOGETHER = 16  # patterns of one automaton; the states of one for many multiply
 _PIECE = 16  # lines tried together before each is tried
@@ -34,17 +34,8 @@ class LineSet:
         self._patterns = tuple(patterns)
         self._start, self._end = start, end
         self._one: list[Confined | None] = [None] * len(self._patterns)
-        owners: dict[str, list[int]] = {}
-        always: list[int] = []
-        for index, pattern in enumerate(self._patterns):
-            needed = needs(pattern)
-            if needed is None:
-                always.append(index)
-            for word in needed or ():
-                owners.setdefault(word, []).append(index)
-        self._owners = list(owners.values())
-        self._words = ahocorasick_rs.AhoCorasick(list(owners)) if owners else None
-        self._always = [always[at : at + _TOGETHER] for at in range(0, len(always), _TOGETHER)]
+        self._words = WordIndex([needs(pattern) for pattern in self._patterns])
+        self._always = self._words.without(_TOGETHER)
         self._groups: list[Any] = [None] * len(self._always)
 
     @classmethod
@@ -78,17 +69,15 @@ class LineSet:
     def _candidates(self, lines: Sequence[str]) -> dict[int, list[int]]:
         """The patterns that may match, each with the places of the lines that have one of its words, ascending."""
         found: dict[int, list[int]] = {}
-        if self._words is None:
+        if not self._words:
             return found
         folded = [literals.fold(line) for line in lines]
-        hits = self._words.find_matches_as_indexes("\n".join(folded), overlapping=True)
         at, end = -1, -1  # the line that the hits have reached, and where it ends
-        owners = self._owners
-        for word, _, stop in hits:
+        for owners, stop in self._words.hits("\n".join(folded)):
             while stop > end:
                 at += 1
                 end += len(folded[at]) + 1
-            for index in owners[word]:
+            for index in owners:
                 places = found.setdefault(index, [])
                 if not places or places[-1] != at:
                     places.append(at)
