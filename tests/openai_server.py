@@ -12,6 +12,7 @@ answers every call. Several threads may ask at once.
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -28,6 +29,8 @@ class Answer:
     """A completion. wait: seconds before its head; drip: seconds between single bytes of its body. usage None: none is told.
 
     tool_calls: (name, JSON of the arguments); raw: the body as it is, in place of all else.
+    Who asks for a stream gets the same in chunks, drip seconds between them. pieces: the text of each, else a word; cut:
+    how many chunks come before the connection breaks; garbage: a chunk in place of the second.
     """
 
     text: str = ""
@@ -41,6 +44,32 @@ class Answer:
     refusal: str = ""
     raw: str | None = None
     hang_up: bool = False  # closes the connection without an answer
+    pieces: tuple[str, ...] = ()
+    cut: int | None = None
+    garbage: str | None = None
+
+    def chunks(self, model: str, told_usage: bool) -> list[str]:
+        """Server-sent events. told_usage: the last of them counts the tokens."""
+        deltas: list[dict[str, Any]] = [
+            {"content": piece} for piece in self.pieces or re.findall(r"\S+\s*|\s+", self.text)
+        ]
+        for n, (name, arguments) in enumerate(self.tool_calls):
+            half = len(arguments) // 2
+            begun = {"name": name, "arguments": arguments[:half]}
+            deltas.append({"tool_calls": [{"index": n, "id": f"call_{n + 1}", "type": "function", "function": begun}]})
+            deltas.append({"tool_calls": [{"index": n, "function": {"arguments": arguments[half:]}}]})
+        if self.refusal:
+            deltas = [{"refusal": self.refusal}]
+        choices: list[list[dict[str, Any]]] = [[{"index": 0, "delta": d, "finish_reason": None}] for d in deltas]
+        choices.insert(0, [{"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": None}])
+        choices.append([{"index": 0, "delta": {}, "finish_reason": self.finish}])
+        head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": model}
+        found = [json.dumps({**head, "choices": choice}) for choice in choices]
+        if self.usage is not None and told_usage:
+            found.append(json.dumps({**head, "choices": [], "usage": _usage(self.usage)}))
+        if self.garbage is not None:
+            found[1] = self.garbage
+        return [*found, "[DONE]"]
 
     def body(self, model: str) -> bytes:
         if self.raw is not None:
@@ -61,9 +90,13 @@ class Answer:
             "choices": [{"index": 0, "message": message, "finish_reason": self.finish}],
         }
         if self.usage is not None:
-            told, said = self.usage
-            document["usage"] = {"prompt_tokens": told, "completion_tokens": said, "total_tokens": told + said}
+            document["usage"] = _usage(self.usage)
         return json.dumps(document).encode()
+
+
+def _usage(counted: tuple[int, int]) -> dict[str, int]:
+    told, said = counted
+    return {"prompt_tokens": told, "completion_tokens": said, "total_tokens": told + said}
 
 
 def status(code: int, message: str = "", *, retry_after: float | str | None = None, kind: str = "") -> Answer:
@@ -94,7 +127,16 @@ class Asked:
     @property
     def text(self) -> str:
         """The contents of all messages."""
-        return "\n".join(str(m["content"]) for m in self.messages)
+        return "\n".join(str(m.get("content") or "") for m in self.messages)
+
+    @property
+    def tools(self) -> list[str]:
+        """The names of the tools that may be called."""
+        return (
+            []
+            if self.body.get("tool_choice") == "none"
+            else [t["function"]["name"] for t in self.body.get("tools", ())]
+        )
 
 
 Scripted = str | Answer
@@ -162,6 +204,9 @@ def _handler(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
             if answer.hang_up:
                 self.close_connection = True
                 return
+            if body.get("stream") and answer.raw is None:
+                self._stream(answer, body)
+                return
             data = answer.body(str(body.get("model", "")))
             try:
                 self.send_response(answer.status)
@@ -170,6 +215,26 @@ def _handler(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
                 self._send(data, answer.drip)
+            except ConnectionError:  # who asked has gone
+                self.close_connection = True
+
+        def _stream(self, answer: Answer, body: dict[str, Any]) -> None:
+            told_usage = bool((body.get("stream_options") or {}).get("include_usage"))
+            events = answer.chunks(str(body.get("model", "")), told_usage)
+            try:
+                self.send_response(200)
+                self.send_header("Content-Type", "text/event-stream")
+                self.send_header("Transfer-Encoding", "chunked")
+                self.end_headers()
+                for event in events[: answer.cut]:
+                    data = f"data: {event}\n\n".encode()
+                    self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+                    self.wfile.flush()
+                    server.pause(answer.drip)
+                if answer.cut is None:
+                    self.wfile.write(b"0\r\n\r\n")
+                else:
+                    self.close_connection = True
             except ConnectionError:  # who asked has gone
                 self.close_connection = True
 

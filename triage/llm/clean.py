@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from triage.llm.values import Reply, Request
+from triage.llm.values import Message, Reply, Request, ToolCall
 from triage.redact import redact
 
 _KEY_BLOCK = re.compile(
@@ -24,12 +24,20 @@ def clean_text(text: str, key: str = "") -> str:
 
 
 def clean_request(request: Request, key: str = "") -> Request:
-    return replace(request, messages=tuple(replace(m, content=clean_text(m.content, key)) for m in request.messages))
+    return replace(request, messages=tuple(_clean_message(m, key) for m in request.messages))
 
 
 def clean_reply(reply: Reply, key: str = "") -> Reply:
-    calls = tuple(replace(call, arguments=clean_text(call.arguments, key)) for call in reply.tool_calls)
-    return replace(reply, text=clean_text(reply.text, key), tool_calls=calls)
+    return replace(reply, text=clean_text(reply.text, key), tool_calls=_clean_calls(reply.tool_calls, key))
+
+
+def _clean_message(message: Message, key: str) -> Message:
+    calls = _clean_calls(message.tool_calls, key)
+    return replace(message, content=clean_text(message.content, key), tool_calls=calls)
+
+
+def _clean_calls(calls: tuple[ToolCall, ...], key: str) -> tuple[ToolCall, ...]:
+    return tuple(replace(call, arguments=clean_text(call.arguments, key)) for call in calls)
 
 
 def one_line(text: str, key: str = "", most: int = 300) -> str:

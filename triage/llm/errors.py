@@ -10,6 +10,7 @@ ModelError
 ├── ModelCutError       the answer was cut at max_tokens; `reply` holds what came
 ├── ModelDeclinedError  the model, or a filter before it, declined to answer
 ├── ModelRequestError   the server does not know the model, or not such a request (other 4xx)
+├── ModelToolsError     the server or the model takes no tools
 ├── ModelNonsenseError  what came is no answer of the protocol
 ├── ModelBudgetError    the limits of calls, tokens or seconds are spent; nothing was asked
 └── ReplayError         the trace holds no answer to this request
@@ -50,7 +51,11 @@ class ModelSlowError(ModelError):
 
 
 class ModelTooLongError(ModelError):
-    """The request does not fit into the model's context."""
+    """The request does not fit into the model's context, of `room` tokens where the server said so."""
+
+    def __init__(self, message: str, hint: str = "", room: int | None = None) -> None:
+        super().__init__(message, hint)
+        self.room = room
 
 
 class ModelCutError(ModelError):
@@ -67,6 +72,10 @@ class ModelDeclinedError(ModelError):
 
 class ModelRequestError(ModelError):
     """The server does not know the model, or not such a request."""
+
+
+class ModelToolsError(ModelError):
+    """The server or the model takes no tools."""
 
 
 class ModelNonsenseError(ModelError):

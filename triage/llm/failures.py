@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from triage.errors import ModelError
 from triage.llm.clean import one_line
+from triage.llm.connection import BrokenStreamError
 from triage.llm.errors import (
     ModelBusyError,
     ModelDownError,
@@ -17,6 +19,7 @@ from triage.llm.errors import (
     ModelRequestError,
     ModelSlowError,
     ModelTooLongError,
+    ModelToolsError,
 )
 
 # How servers say that a request is too long: OpenAI, vLLM, llama.cpp, Ollama, LiteLLM, TGI.
@@ -25,6 +28,13 @@ _TOO_LONG = re.compile(
     r"|prompt is too long|input is too long|too many (?:input )?tokens|maximum (?:input|prompt) length|tokens? must be <=",
     re.IGNORECASE,
 )
+_ROOM = re.compile(
+    r"(?:context (?:length|size|window)|maximum (?:input|prompt) length)\D{0,20}(\d{3,7})"
+    r"|(\d{3,7}) tokens? (?:context|maximum|limit)",
+    re.IGNORECASE,
+)
+# How servers say that a model, or they, know no tools: vLLM, Ollama, llama.cpp, OpenRouter.
+_TOOLS = re.compile(r"\btools?\b|\btool[-_ ](?:call|choice|use)|function[-_ ]call", re.IGNORECASE)
 _NO_MONEY = re.compile(r"insufficient_quota|billing|exceeded your current quota", re.IGNORECASE)
 
 
@@ -44,19 +54,28 @@ class Failures:
             "raise TRIAGE_LLM_TIMEOUT, or use a faster model",
         )
 
-    def told(self, error: Exception) -> ModelError:
-        """The kind of ModelError for whatever langchain, openai and httpx raise."""
+    def told(self, error: Exception, tools: bool = False) -> ModelError:
+        """The kind of ModelError for whatever langchain, openai and httpx raise. tools: the request held some."""
+        import httpx
         import openai
 
         if isinstance(error, openai.APITimeoutError):
             return self.slow()
         if isinstance(error, openai.APIStatusError):
-            return self._status(error.status_code, error)
+            return self._status(error.status_code, error, tools)
+        broken = any(isinstance(e, (httpx.RemoteProtocolError, httpx.ReadError)) for e in _chain(error))
+        if broken or isinstance(error, BrokenStreamError):
+            return ModelDownError(f"{self.where} broke off in the middle of its answer", "look at the model server")
         if isinstance(error, openai.APIConnectionError):
-            cause = _innermost(error)
+            *_, cause = _chain(error)
             return ModelDownError(
                 f"the model server {self.where} cannot be reached: {self.words(cause) or type(cause).__name__}",
                 "does it run, and is TRIAGE_LLM_BASE_URL right?",
+            )
+        if isinstance(error, openai.APIError) and error.body is not None:
+            return ModelDownError(
+                f"{self.where} failed in the middle of its answer: {self.words(_said(error))}",
+                "look at the model server",
             )
         what = f"{type(error).__name__}: {error}"
         return ModelNonsenseError(
@@ -64,13 +83,16 @@ class Failures:
             "is TRIAGE_LLM_BASE_URL right? it often ends in /v1",
         )
 
-    def _status(self, status: int, error: Any) -> ModelError:
+    def _status(self, status: int, error: Any, tools: bool) -> ModelError:
         said = self.words(_said(error))
         if status == 413 or (status in (400, 422, 500) and _TOO_LONG.search(f"{error.code or ''} {said}")):
             return ModelTooLongError(
                 f"the request does not fit into the context of {self._model}: {said}",
-                "lower TRIAGE_TOKEN_BUDGET, or use a model with a longer context",
+                "set TRIAGE_LLM_CONTEXT to the tokens that it takes, or use a model with a longer context",
+                _room(error, said),
             )
+        if tools and status in (400, 404, 422, 500, 501) and _TOOLS.search(said):
+            return ModelToolsError(f"{self.where} takes no tools for {self._model}: {said}", "set TRIAGE_LLM_TOOLS=0")
         if status in (401, 403) or (status == 429 and _NO_MONEY.search(f"{error.code or ''} {said}")):
             return ModelRefusedError(
                 f"{self.where} refused the key (HTTP {status}): {said}", "look at TRIAGE_LLM_API_KEY and its account"
@@ -87,11 +109,23 @@ class Failures:
         return ModelRequestError(f"{self.where} does not take the request (HTTP {status}): {said}", hint)
 
 
-def _innermost(error: BaseException) -> BaseException:
-    """What the operating system or the protocol said; the wrappers say only that there was an error."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return error
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error and what caused it, the innermost last: what the system or the protocol said, of which wrappers tell less."""
+    found: BaseException | None = error
+    while found is not None:
+        yield found
+        found = found.__cause__
+
+
+def _room(error: Any, said: str) -> int | None:
+    """The tokens that the model takes, where the server says them: as a field (llama.cpp) or in words."""
+    body = error.body if isinstance(error.body, dict) else {}
+    inner = body.get("error")
+    told = (inner if isinstance(inner, dict) else body).get("n_ctx")
+    if isinstance(told, int):
+        return told
+    words = _ROOM.search(said)
+    return int(next(filter(None, words.groups()))) if words else None
 
 
 def _said(error: Any) -> str:

@@ -6,16 +6,26 @@ import time
 from dataclasses import dataclass, replace
 
 from triage.llm.errors import ModelBudgetError, ModelCutError
-from triage.llm.values import ChatModel, Reply, Request, estimated_tokens
+from triage.llm.values import ChatModel, OnText, Reply, Request, estimated_tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most that may be spent: calls, tokens (in and out), seconds from the first call on. None: no bound."""
+    """The most that may be spent: calls, tokens (in and out), seconds from the first call on, cost. None: no bound.
+
+    cost: in the currency of the prices, without which it bounds nothing.
+    """
 
     calls: int | None = None
     tokens: int | None = None
     seconds: float | None = None
+    cost: float | None = None
+
+    def times(self, n: int) -> Limits:
+        """For n pieces of work of this size."""
+        most = (self.calls, self.tokens, self.seconds, self.cost)
+        calls, tokens, seconds, cost = (None if m is None else m * n for m in most)
+        return Limits(None if calls is None else int(calls), None if tokens is None else int(tokens), seconds, cost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +57,8 @@ class Limited:
     The tokens of a request are known only after it: it may go over by the difference to their estimate.
     """
 
-    def __init__(self, model: ChatModel, limits: Limits = Limits()) -> None:
-        self._model, self._limits = model, limits
+    def __init__(self, model: ChatModel, limits: Limits = Limits(), prices: Prices = Prices()) -> None:
+        self._model, self._limits, self._prices = model, limits, prices
         self._began: float | None = None
         self.used = Usage()
 
@@ -56,12 +66,28 @@ class Limited:
     def name(self) -> str:
         return self._model.name
 
-    def ask(self, request: Request) -> Reply:
+    @property
+    def cost(self) -> float | None:
+        """What was spent; None: the prices are not known."""
+        return self._prices.cost(self.used.tokens_in, self.used.tokens_out)
+
+    def nearly(self, share: float) -> str:
+        """The limit of which so much is spent: calls, tokens, seconds or cost; "" while all have more left."""
+        seconds = 0.0 if self._began is None else time.monotonic() - self._began
+        spent = {
+            "calls": (self.used.calls, self._limits.calls),
+            "tokens": (self.used.tokens_in + self.used.tokens_out, self._limits.tokens),
+            "seconds": (seconds, self._limits.seconds),
+            "cost": (self.cost or 0.0, self._limits.cost),
+        }
+        return next((name for name, (so_far, most) in spent.items() if most is not None and so_far >= share * most), "")
+
+    def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
         """Errors: ModelBudgetError when nothing is left, and those of the model."""
         request = self._within(request)
         started = time.monotonic()
         try:
-            reply = self._model.ask(request)
+            reply = self._model.ask(request, on_text)
         except ModelCutError as error:
             self._count(error.reply, started)
             raise
@@ -75,8 +101,10 @@ class Limited:
         limits, used = self._limits, self.used
         if limits.calls is not None and used.calls >= limits.calls:
             raise _spent(f"{limits.calls} calls")
+        if limits.cost is not None and (self.cost or 0.0) >= limits.cost:
+            raise _spent(f"a cost of {limits.cost:g}")
         if limits.tokens is not None:
-            needed = sum(estimated_tokens(m.content) for m in request.messages)
+            needed = estimated_tokens(request.size)
             left = limits.tokens - used.tokens_in - used.tokens_out - needed
             if left <= 0:
                 raise _spent(f"{limits.tokens} tokens")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from triage.errors import UsageError
-from triage.llm.openai_chat import OPENAI_URL, OpenAIChat, Server
+from triage.llm.connection import Server
+from triage.llm.openai_chat import OPENAI_URL, OpenAIChat
 from triage.llm.values import ChatModel
 
 OFF = "off"

@@ -17,8 +17,8 @@ from typing import Any
 from triage.errors import InputError, ModelError
 from triage.llm import errors
 from triage.llm.clean import clean_reply, clean_request, clean_text
-from triage.llm.errors import ModelBusyError, ModelCutError, ModelDownError, ReplayError
-from triage.llm.values import ChatModel, Reply, Request, ToolCall
+from triage.llm.errors import ModelBusyError, ModelCutError, ModelDownError, ModelTooLongError, ReplayError
+from triage.llm.values import ChatModel, OnText, Reply, Request, ToolCall
 
 SCHEMA = "triage.exchange/1"
 
@@ -35,10 +35,10 @@ class Recorder:
     def name(self) -> str:
         return self._model.name
 
-    def ask(self, request: Request) -> Reply:
+    def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
         request = clean_request(request)
         try:
-            reply = clean_reply(self._model.ask(request), self._key)
+            reply = clean_reply(self._model.ask(request, on_text), self._key)
         except ModelError as error:
             self._keep(request, {"error": _from_error(error, self._key)})
             raise
@@ -71,8 +71,8 @@ class Replayer:
             self.name = self.name or str(line["model"])
             self._answers[line["key"]].append(line)
 
-    def ask(self, request: Request) -> Reply:
-        """Errors: ReplayError when the trace holds no (further) answer; an error that was recorded, as it was."""
+    def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+        """The text comes in one piece. Errors: ReplayError when the trace holds no (further) answer; an error that was recorded, as it was."""
         request = clean_request(request)
         left = self._answers.get(request.key)
         if not left:
@@ -82,7 +82,10 @@ class Replayer:
         line = left.popleft()
         if "error" in line:
             raise _to_error(line["error"])
-        return _to_reply(line["reply"])
+        reply = _to_reply(line["reply"])
+        if on_text is not None and reply.text:
+            on_text(reply.text)
+        return reply
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -118,6 +121,8 @@ def _from_error(error: ModelError, key: str) -> dict[str, Any]:
     }
     if isinstance(error, (ModelBusyError, ModelDownError)):
         found["retry_after"] = error.retry_after
+    if isinstance(error, ModelTooLongError):
+        found["room"] = error.room
     if isinstance(error, ModelCutError):
         found["reply"] = asdict(clean_reply(error.reply, key))
     return found
@@ -132,6 +137,8 @@ def _to_error(found: dict[str, Any]) -> ModelError:
         return kind(message, hint, reply=_to_reply(found["reply"]))
     if issubclass(kind, (ModelBusyError, ModelDownError)):
         return kind(message, hint, found["retry_after"])
+    if issubclass(kind, ModelTooLongError):
+        return kind(message, hint, found.get("room"))
     return kind(message, hint)
 
 
