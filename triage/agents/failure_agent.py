@@ -15,6 +15,7 @@ from triage.agents.grounding import Grounded, Lines, ground
 from triage.agents.merging import merge
 from triage.domain import Diagnosis, Folded, JobLog
 from triage.errors import ModelError
+from triage.evidence.known import known_nodes, known_ranks
 from triage.llm.limits import Limited, Limits
 from triage.llm.values import ChatModel
 from triage.taxonomy import Taxonomy
@@ -82,7 +83,7 @@ def _checked(said: str, case: Case, asked: dict[str, str], labels: Taxonomy) -> 
     if answer is None:
         return None, problems
     corpus = "\n".join(asked[name] for name in ("evidence", "hypotheses", "facts", "log"))
-    nodes, ranks = _places(case.log)
+    nodes, ranks = frozenset(known_nodes(case.log)), frozenset(known_ranks(case.log))
     found = ground(answer, citable(case), corpus, nodes, ranks)
     return found, found.broken
 
@@ -96,13 +97,6 @@ def citable(case: Case) -> Lines:
         for line in (*file.earlier, *file.lines)
         if (line.file, line.number) in shown
     }
-
-
-def _places(log: JobLog) -> tuple[frozenset[str], frozenset[int]]:
-    lines = [line for file in log.files for line in file.lines]
-    nodes = {line.node for line in lines if line.node} | {f.node for f in log.files if f.node}
-    ranks = {line.rank for line in lines if line.rank is not None} | {r for line in lines for r in line.ranks}
-    return frozenset(nodes), frozenset(ranks | {f.rank for f in log.files if f.rank is not None})
 
 
 def inputs(case: Case, labels: Taxonomy) -> dict[str, str]:

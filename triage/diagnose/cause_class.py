@@ -6,7 +6,7 @@ import re
 
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.facts import Facts, own_frame
-from triage.diagnose.places import known_nodes
+from triage.evidence.known import known_nodes
 from triage.evidence.tracebacks import Frame
 
 _LOOK_UPS = frozenset({"key-error", "index-error"})

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from triage.domain import JobLog, LogFile
 from triage.evidence.fallen import Fallen
+from triage.evidence.known import known_ranks
 from triage.evidence.match import Finding
 from triage.evidence.placement import placed
 from triage.heads import split
@@ -26,7 +27,6 @@ _HEADED = re.compile(
     r"^host ([A-Za-z][\w.-]{1,80}) (?:task|rank|process) (\d{1,6}) ?(?:/|of) ?\d{1,6}\b"
     r"|^\[([A-Za-z][\w.-]{0,80}\d)\] rank (\d{1,6}) (?:device|gpu|ip|local)\b"
 )
-_SPOKEN_BY = re.compile(r"^([A-Za-z][\w.-]{0,80}\d): ")
 _BESIDE = re.compile(r"\b[Rr]ank (\d{1,6}) \(([A-Za-z][\w.-]{0,80}\d), local")
 
 
@@ -118,17 +118,3 @@ def _ranks_of_pids(file: LogFile) -> dict[str, str]:
         if "HCCL(" in line.text and (said := _HCCL_RANK.search(line.text)):
             found.setdefault(said[1], said[2])
     return found
-
-
-def known_ranks(log: JobLog) -> set[int]:
-    seen = {line.rank for f in log.files for line in f.lines if line.rank is not None}
-    seen |= {r for f in log.files for line in f.lines for r in line.ranks}
-    return seen | {f.rank for f in log.files if f.rank is not None}
-
-
-def known_nodes(log: JobLog, of_ranks: Mapping[int, str]) -> set[str]:
-    seen = {line.node for f in log.files for line in f.lines if line.node}
-    seen |= {f.node for f in log.files if f.node} | set(of_ranks.values())
-    alike = {_DIGITS.sub("#", node) for node in seen}
-    spoken = {found[1] for f in log.files for line in f.lines if (found := _SPOKEN_BY.match(line.text))}
-    return seen | {name for name in spoken if _DIGITS.sub("#", name) in alike}  # `n117: ...`, as pdsh labels lines

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.facts import Facts, rank_of
-from triage.diagnose.places import known_ranks
+from triage.evidence.known import known_ranks
 
 WAITING = frozenset({"nccl-timeout"})
 _LEFT_BEHIND = frozenset({"nccl-timeout", "nccl-remote-error", "connection-error"})

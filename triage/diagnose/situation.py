@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.cause_class import cause_class
 from triage.diagnose.facts import Facts, node_of, rank_of
-from triage.diagnose.places import known_nodes
 from triage.domain import LogFile, LogLine, Suspects, When
+from triage.evidence.known import known_nodes
 from triage.evidence.match import Finding
 from triage.regex import compile_pattern
 

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from triage.diagnose import quiet
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.facts import Facts, node_of, rank_of
-from triage.diagnose.places import are_launchers, known_nodes, known_ranks
+from triage.diagnose.places import are_launchers
 from triage.domain import LogFile, Suspects
 from triage.evidence.fallen import Fallen, first_fallen
+from triage.evidence.known import known_nodes, known_ranks
 from triage.evidence.match import Finding
 from triage.heads import split
 from triage.regex import skeleton
