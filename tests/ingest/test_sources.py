@@ -47,7 +47,6 @@ def test_folder_in_natural_order_named_as_given(tmp_path: Path, monkeypatch: pyt
 
 
 PACKERS = {"gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress, "zst": zstandard.compress}
-DUMP = b"\x80\x02}(X\x07\x00\x00\x00versionq\x00X\x03\x00\x00\x002.9X\x09\x00\x00\x00pg_config"
 
 
 @pytest.mark.parametrize("pack", PACKERS.values(), ids=PACKERS)
@@ -94,12 +93,11 @@ def test_what_is_no_log_is_left_out_and_said(tmp_path: Path) -> None:
     write(tmp_path / "config.yaml", b"lr: 1\n")
     write(tmp_path / "core.123", b"\x7fELF" + bytes(1000))
     write(tmp_path / "noise.log", bytes(range(256)) * 100)
-    write(tmp_path / "_dump_0", DUMP)
     os.mkfifo(tmp_path / "pipe")
     found, notes = discover([str(tmp_path)])
     assert [item.path for item in found] == [tmp_path / "job.out"]
     said = "\n".join(notes)
-    for name in ("train.py", ".hidden", "empty.log", "config.yaml", "core.123", "noise.log", "_dump_0", "pipe"):
+    for name in ("train.py", ".hidden", "empty.log", "config.yaml", "core.123", "noise.log", "pipe"):
         assert name in said
 
 
@@ -160,7 +158,6 @@ def test_one_bad_path_among_good_ones_is_a_note(tmp_path: Path) -> None:
         ),
         (lambda d: write(d / "model.bin", b"\x7fELF" + bytes(999)), "binary"),
         (lambda d: write(d / "code" / "a.py").parent, "no log by its name"),
-        (lambda d: write(d / "_dump_3", DUMP), "torchfrtrace"),
     ],
 )
 def test_nothing_readable_is_one_clear_error(tmp_path: Path, make, words: str) -> None:  # type: ignore[no-untyped-def]

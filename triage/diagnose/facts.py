@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from triage.diagnose import outlived, sieve, standing
+from triage.diagnose import flight, outlived, sieve, standing
+from triage.diagnose.made import MISMATCH, UNCAUGHT
 from triage.diagnose.places import give_ranks, nodes_of_ranks, pods_on
-from triage.domain import JobLog, LogFile, LogLine, Signature
+from triage.domain import JobLog, LogFile, LogLine
 from triage.evidence.collectives import Collectives, analyse
 from triage.evidence.fallen import Fallen, fallen
+from triage.evidence.flight import Flight
+from triage.evidence.flight import analyse as analyse_dumps
 from triage.evidence.match import Finding, Matcher
 from triage.evidence.progress import Step, signs, steps
 from triage.evidence.stacks import Stack, odd_ones
@@ -17,44 +20,6 @@ from triage.evidence.tracebacks import Frame, Traceback, find_tracebacks
 
 _NODE_KINDS = frozenset({"kernel", "fabric"})  # what a node says of itself, whatever job runs on it
 _WEAK_END = 10  # trackers close after failures too, and after the program's own last words
-
-UNCAUGHT = Signature(
-    id="python.uncaught",
-    title="an exception that no signature knows ended a traceback",
-    patterns=(),
-    failure_type="runtime-error",
-    root_cause_class="software-bug",
-    role="root",
-    remedy="Read the traceback: the deepest frame of your own code is where to look.",
-    component="python",
-    weight=35,
-)
-
-
-MISMATCH = Signature(
-    id="collective.mismatch",
-    title="ranks waited in different collectives at the same place: another operation or size",
-    patterns=(),
-    failure_type="collective-mismatch",
-    root_cause_class="software-bug",
-    role="root",
-    remedy="Look for code that only some ranks run, or for uneven data: rerun with TORCH_DISTRIBUTED_DEBUG=DETAIL.",
-    component="pytorch",
-    weight=75,
-    check="TORCH_DISTRIBUTED_DEBUG=DETAIL names the ranks and collectives that differ",
-)
-
-
-OWN_CODE = Signature(
-    id="python.own-frame",
-    title="the deepest frame of the program's own code",
-    patterns=(),
-    failure_type="unknown",
-    root_cause_class="unknown",
-    role="context",
-    remedy="",
-    weight=50,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +34,7 @@ class Facts:
     suites: Mapping[str, int]  # the line of each file in which a test suite says that all tests passed
     done: Mapping[str, int]  # the line of each file in which the program itself says that its work is complete
     collectives: Collectives  # what the watchdogs say together
+    flight: Flight = field(default_factory=Flight)  # what flight-recorder dumps say together
     quoted: frozenset[tuple[str, int]] = frozenset()  # file and number of lines that a model wrote
     odd_stacks: tuple[tuple[Stack, LogLine], ...] = ()  # processes that stand elsewhere than the others
     pods_on: Mapping[tuple[str, int], str] = field(default_factory=dict)  # nodes of lines that describe a pod
@@ -120,8 +86,9 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
         for line in f.lines
         if line.hot and ("work" in line.text.lower() or "FingerPrint" in line.text)
     )
-    for wait in together.odd:
-        best[(wait.line.file, wait.line.number)] = Finding(wait.line, MISMATCH, {"rank": str(wait.rank)})
+    recorded = analyse_dumps(log.files)
+    for made in (*(Finding(w.line, MISMATCH, {"rank": str(w.rank)}) for w in together.odd), *flight.findings(recorded)):
+        best[(made.line.file, made.line.number)] = made
     order = {file.name: i for i, file in enumerate(log.files)}
     gone = tuple(report for f in log.files for report in fallen(f.lines))
     return Facts(
@@ -135,6 +102,7 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
         suites=suites,
         done=done,
         collectives=together,
+        flight=recorded,
         quoted=quoted,
         odd_stacks=odd_ones(log.files),
         pods_on=pods_on(log),

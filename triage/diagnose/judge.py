@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from triage.diagnose import silence, story, wording
+from triage.diagnose import flight, silence, story, wording
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.cause_class import cause_class, common_to_all
 from triage.diagnose.evidence_list import cite
-from triage.diagnose.facts import OWN_CODE, Facts, gather, own_frame
+from triage.diagnose.facts import Facts, gather, own_frame
 from triage.diagnose.fingerprint import fingerprint
+from triage.diagnose.made import OWN_CODE
 from triage.diagnose.remedies import fetch_notes, remediation, to_fetch
 from triage.diagnose.suspects import LOCAL_TYPES, suspects
 from triage.diagnose.verdict import Verdict, decide
@@ -93,6 +94,7 @@ def _with_cause(facts: Facts, verdict: Verdict, evidence: list[Evidence], knowle
         *([still] if still else []),
         *_consequences(verdict),
         *wording.hang_story(facts.collectives, found),
+        *flight.told(facts.flight),
     ]
     sentence = wording.root_sentence(root, evidence[0], told)
     return Diagnosis(

@@ -106,9 +106,10 @@ def ending(facts: Facts, cascade: Sequence[Candidate]) -> Ending:
         said = f"The job failed, and this log does not show why: its container ended with exit code {code} ({where})."
         killed = " A SIGKILL; no line says that memory ran out, or who sent it." if code == "137" else ""
         return Ending("failed", "unknown", said + killed, ended)
-    if any("flight-recorder" in note for note in facts.log.missing):
+    if any(f.kind == "flight-recorder" for f in facts.log.files):
         said = (
-            "Flight-recorder dumps are here, which PyTorch writes when a collective times out; no text log says more."
+            "Flight-recorder dumps are here, which PyTorch writes when a collective times out; none tells a rank that held "
+            "the others up, and no text log says more."
         )
         return Ending("unknown", "unknown", said)
     still = _stood_still(facts)

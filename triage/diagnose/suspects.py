@@ -37,7 +37,11 @@ def suspects(facts: Facts, root: Candidate | None, others: Sequence[Candidate]) 
     if root.failure_type in quiet.WAITING or root.failure_type == "hang":
         stuck = _elsewhere(facts, root) or _ranks(facts, root, files) if root.failure_type == "hang" else ()
         return Suspects(
-            ranks=stuck or stands_apart or facts.collectives.lagging or quiet.waited_for(facts, (root, *others))
+            ranks=stuck
+            or stands_apart
+            or facts.flight.culprits
+            or facts.collectives.lagging
+            or quiet.waited_for(facts, (root, *others))
         )
     same = [c for c in others if c.failure_type == root.failure_type and c.signature.role == "root"]
     at_fault = any(c.signature.node_fault for c in (root, *same)) or root.failure_type in NODE_TYPES
@@ -49,7 +53,7 @@ def suspects(facts: Facts, root: Candidate | None, others: Sequence[Candidate]) 
     if len(nodes) > 1 and set(nodes) >= known_nodes(facts.log, facts.nodes_of_ranks):
         nodes = ()  # the same on every node is no node's own fault
     gpus = _common(_gpu(f.groups.get("gpu") or f.line.gpu) for f in root.findings)
-    ranks = facts.collectives.apart if root.failure_type == "collective-mismatch" else ()
+    ranks = facts.collectives.apart or facts.flight.culprits if root.failure_type == "collective-mismatch" else ()
     ranks = (
         ranks
         or _ranks(facts, root, files)
@@ -58,7 +62,12 @@ def suspects(facts: Facts, root: Candidate | None, others: Sequence[Candidate]) 
         or _fallen(facts, root)
     )
     if not ranks and not _named_ranks(root, files):
-        ranks = _elsewhere(facts, root) or stands_apart or _there(facts, quiet.silent(facts, others), nodes)
+        ranks = (
+            _elsewhere(facts, root)
+            or stands_apart
+            or facts.flight.culprits
+            or _there(facts, quiet.silent(facts, others), nodes)
+        )
     return Suspects(nodes=nodes, ranks=ranks, gpus=gpus if at_fault else ())
 
 

@@ -15,6 +15,7 @@ STRUCTURAL = (
     r'^\s*(?:\S+ )?File ".*", line \d+',
     r"The above exception was the direct cause|During handling of the above exception",
     r"^(?:\S+ )?(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Interrupt)(?::|$)",
+    r"flight recorder: (?:unfinished |group=)",
 )
 
 

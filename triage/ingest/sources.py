@@ -204,8 +204,6 @@ def _no_text(kind: FileKind, sample: bytes, name: str, notes: _Notes) -> bool:
         notes.skip(name, "empty")
     elif kind == "binary":
         notes.skip(name, "binary, not a log")
-    elif kind == "flight-recorder":
-        notes.skip(name, "flight-recorder dump, not read; torchfrtrace reads it")
     else:
         return False
     return True

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from triage.domain import FileKind
-from triage.ingest import compressed, kinds
+from triage.ingest import compressed, flight, kinds
 
 CHUNK = 1 << 20
 _READ = 128 << 10  # a block of the scan
@@ -36,14 +36,33 @@ def chunks(item: Input, problems: list[str]) -> Iterator[bytes]:
     What cannot be read to its end yields what it holds and adds one line to `problems`.
     """
     try:
-        yield from _text(_plain(item, problems, _READ))
+        if item.kind == "flight-recorder":
+            yield from _flight(item, problems)
+        else:
+            yield from _text(_plain(item, problems, _READ))
     except OSError as error:
         problems.append(f"{item.name}: {reason(error)}; what came before was read")
 
 
+def _flight(item: Input, problems: list[str]) -> Iterator[bytes]:
+    """A dump as text, a line an entry."""
+    raw, size = [], 0
+    for piece in _plain(item, problems, CHUNK):
+        raw.append(piece)
+        size += len(piece)
+        if size > flight.MOST_BYTES:
+            problems.append(f"{item.name}: a flight-recorder dump of more than {flight.MOST_BYTES >> 20} MB, not read")
+            return
+    try:
+        for line in flight.lines(b"".join(raw)):
+            yield f"{line}\n".encode("utf-8", "replace")
+    except flight.DumpError as error:
+        problems.append(f"{item.name}: a flight-recorder dump that was not read: {error}")
+
+
 def is_plain(item: Input) -> bool:
     """Whether the content is the bytes of a file as they stand on disk. Errors: OSError."""
-    if item.path is None or not item.path.is_file():
+    if item.path is None or item.kind == "flight-recorder" or not item.path.is_file():
         return False
     with item.path.open("rb", buffering=0) as stream:
         head = _head(stream, 6)
