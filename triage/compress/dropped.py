@@ -11,7 +11,7 @@ from triage.compress import clean
 from triage.compress.engine import Scanner
 from triage.domain import FilterRule
 from triage.errors import NotFoundError
-from triage.redact import redact
+from triage.redact import LineRedactor
 
 
 class Shown(NamedTuple):
@@ -43,23 +43,24 @@ def dropped(scanner: Scanner, rule_id: str, chunks: Iterable[bytes], context: in
 
 def _shown(scanner: Scanner, rule_id: str, chunks: Iterable[bytes], context: int) -> Iterator[Shown]:
     before: deque[tuple[int, bytes]] = deque(maxlen=context)
+    secrets = LineRedactor()
     after = 0
     for base, lines, taken in scanner.taken(rule_id, chunks):
         if not context:
-            yield from (_line(number, lines[number - base], True) for number in sorted(taken))
+            yield from (_line(secrets, number, lines[number - base], True) for number in sorted(taken))
             continue
         for number, raw in enumerate(lines, base):
             if number in taken:
-                yield from (_line(*earlier, False) for earlier in before)
+                yield from (_line(secrets, *earlier, False) for earlier in before)
                 before.clear()
-                yield _line(number, raw, True)
+                yield _line(secrets, number, raw, True)
                 after = context
             elif after:
-                yield _line(number, raw, False)
+                yield _line(secrets, number, raw, False)
                 after -= 1
             else:
                 before.append((number, raw))
 
 
-def _line(number: int, raw: bytes, taken: bool) -> Shown:
-    return Shown(number, redact(clean.text(raw)), taken)
+def _line(secrets: LineRedactor, number: int, raw: bytes, taken: bool) -> Shown:
+    return Shown(number, secrets.redact(clean.text(raw), number), taken)

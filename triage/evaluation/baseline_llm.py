@@ -6,7 +6,7 @@ Both are asked with the prompt prompts/baseline.md and a schema of the answer. S
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from triage.llm.errors import ModelCutError, ModelDeclinedError, ModelNonsenseEr
 from triage.llm.limits import Limited, Prices
 from triage.llm.parse import find_object
 from triage.llm.values import ChatModel, question
-from triage.redact import redact
+from triage.redact import LineRedactor
 
 PROMPT = "baseline"
 CALLS = 2  # a case
@@ -95,7 +95,7 @@ def _whole_of(files: Mapping[str, Path], ask: Ask) -> dict[str, Any]:
 
 def tail(files: Sequence[tuple[str, Lines]], ask: Ask) -> dict[str, Any]:
     """The answer to the lines given, the last ones of each file."""
-    return _asked([_shown(name, number, text) for name, lines in files for number, text in lines], "", ask)
+    return _asked([line for name, lines in files for line in _shown(name, lines)], "", ask)
 
 
 def whole(files: Sequence[tuple[str, Lines]], ask: Ask, budget: int = WHOLE_CHARS) -> dict[str, Any]:
@@ -104,8 +104,7 @@ def whole(files: Sequence[tuple[str, Lines]], ask: Ask, budget: int = WHOLE_CHAR
     end: list[str] = []
     first, last, left_out = 0, 0, 0
     for name, lines in files:
-        for number, text in lines:
-            line = _shown(name, number, text)
+        for line in _shown(name, lines):
             if not end and first + len(line) <= budget * _HEAD:
                 head.append(line)
                 first += len(line)
@@ -128,8 +127,10 @@ def _fitting(lines: list[str], budget: int, left_out: int) -> tuple[list[str], i
     return lines[start:], size, left_out + start
 
 
-def _shown(name: str, number: int, text: str) -> str:
-    return f"{name}:{number}: {redact(text)[:_LINE]}"
+def _shown(name: str, lines: Lines) -> Iterator[str]:
+    secrets = LineRedactor()
+    for number, text in lines:
+        yield f"{name}:{number}: {secrets.redact(text, number)[:_LINE]}"
 
 
 def _asked(lines: Sequence[str], cut: str, ask: Ask) -> dict[str, Any]:

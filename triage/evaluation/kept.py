@@ -11,7 +11,7 @@ from triage.compress import clean
 from triage.compress.wording import wording
 from triage.evaluation import lines
 from triage.evaluation.cases import Decisive
-from triage.redact import redact
+from triage.redact import LineRedactor
 
 _CHANGES = re.compile(r"[0-9a-f\W]+")  # what differs between lines that were folded into one: numbers, stamps, blanks
 _SIGNS = re.compile(r"[\W_]+")
@@ -77,9 +77,10 @@ def texts(decisive: Sequence[Decisive], files: Mapping[str, Path]) -> list[tuple
         name = d.file or (next(iter(files)) if len(files) == 1 else "")
         wanted.setdefault(name, set()).update(range(d.first, min(d.last + 1, d.first + _LINES)))
     return [
-        (name, number, redact(text[:_READ])[:_TEXT])
+        (name, number, secrets.redact(text[:_READ], number)[:_TEXT])
         for name, numbers in wanted.items()
         if name in files
+        for secrets in [LineRedactor()]
         for number, text in sorted(lines.pick(files[name], numbers).items())
     ]
 

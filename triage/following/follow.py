@@ -118,7 +118,7 @@ class Follower:
             file = _File(name, Tail(Path(name), Mark(*earlier["mark"]) if earlier else None), LineParser(name))
             if earlier:
                 file.number, file.previewed = int(earlier["number"]), str(earlier["previewed"])
-                file.parser.key_since = int(earlier["key_since"])
+                file.parser.secrets.since = int(earlier["key_since"])
             self._files.append(file)
 
     def state(self) -> State:
@@ -128,7 +128,7 @@ class Follower:
                 "mark": list(file.tail.mark()),
                 "number": file.number,
                 "previewed": file.previewed,
-                "key_since": file.parser.key_since,
+                "key_since": file.parser.secrets.since,
             }
             for file in self._files
         }

@@ -12,7 +12,7 @@ from triage.domain import FileKind, LogLine, RawLine, Template
 from triage.ingest import facts, prefix
 from triage.ingest.text import OVERWRITTEN, cut_middle, readable
 from triage.ingest.times import Clock
-from triage.redact import redact
+from triage.redact import LineRedactor
 
 _BAR_END = re.compile(r"\[\d{1,4}:\d\d[^\]]{0,80}(?:/s|/it|/ ?[a-z]{1,12})\]")
 _NAMED_TIME = re.compile(r"(?:\bAT |^\s*time +: )(?=20\d\d-)")
@@ -23,9 +23,6 @@ _DATED = re.compile(
 )
 _LABELLED = re.compile(rb" {0,6}(\d{1,6}):(?: |$)")
 _HOST_LABELLED = re.compile(rb"[A-Za-z][A-Za-z_.-]{0,40}\d[\w.-]{0,40}: ")
-_KEY_BEGIN = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY")
-_KEY_BODY = re.compile(r"[\w+/=]{16,}\s*$")
-_KEY_LINES = 120
 _PROGRAM: dict[str, str] = {"kernel": "kernel", "slurm": "slurm"}
 
 
@@ -50,7 +47,7 @@ class LineParser:
         self._rank, self._node = rank, node
         self._clock = Clock(reference)
         self._labelled = self._host_labelled = False
-        self.key_since = -_KEY_LINES  # where a private key began; its lines are taken out
+        self.secrets = LineRedactor()
 
     def learn(self, lines: Iterable[bytes]) -> None:
         """Looks over the lines before the first is parsed: does each carry a task or host label, when did it run."""
@@ -72,7 +69,7 @@ class LineParser:
         self, raw: RawLine, template: Template | None = None, repeats: int = 1, ranks: tuple[int, ...] = ()
     ) -> LogLine:
         """Never raises, whatever the bytes."""
-        text = cut_middle(self._without_secrets(readable(raw.raw), raw.number))
+        text = cut_middle(self.secrets.redact(readable(raw.raw), raw.number))
         fields = prefix.Fields()
         at = self._prefixes(text, fields)
         facts.complete(text, at, fields)
@@ -133,10 +130,3 @@ class LineParser:
             except (ValueError, OverflowError, OSError):
                 return None
         return self._clock.read(value)[0]
-
-    def _without_secrets(self, text: str, number: int) -> str:
-        if "PRIVATE KEY" in text:
-            self.key_since = number if _KEY_BEGIN.search(text) else -_KEY_LINES
-        elif number - self.key_since <= _KEY_LINES and _KEY_BODY.match(text.strip()):
-            return "[redacted:private-key]"
-        return redact(text)

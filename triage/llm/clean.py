@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from triage.llm.values import Message, Reply, Request, ToolCall
-from triage.redact import redact
+from triage.redact import LineRedactor
 
-_KEY_BLOCK = re.compile(
-    r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY.{1,16384}?-----END [A-Z ]{0,30}PRIVATE KEY[A-Z ]{0,10}-----", re.DOTALL
-)
 _SHORTEST_KEY = 8
 
 
@@ -18,9 +14,8 @@ def clean_text(text: str, key: str = "") -> str:
     """The text without secrets, line by line; key: a secret of our own that may stand in it. Idempotent."""
     if len(key) >= _SHORTEST_KEY:
         text = text.replace(key, "[redacted:api-key]")
-    if "PRIVATE KEY" in text:
-        text = _KEY_BLOCK.sub("[redacted:private-key]", text)
-    return "\n".join(map(redact, text.split("\n")))
+    secrets = LineRedactor()
+    return "\n".join(secrets.redact(line, number) for number, line in enumerate(text.split("\n"), 1))
 
 
 def clean_request(request: Request, key: str = "") -> Request:
