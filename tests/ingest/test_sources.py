@@ -57,7 +57,7 @@ def test_compressed_streams_joined_cut_and_damaged(tmp_path: Path, pack) -> None
     packed = pack(os.urandom(100_000).hex().encode())
     content, problems = read(write(tmp_path / "cut.log", pack(b"first\n") + packed[: len(packed) // 2]))
     assert content.startswith(b"first\n")
-    assert len(problems) == 1 and "cut.log" in problems[0] and "cut or damaged after line" in problems[0]
+    assert len(problems) == 1 and "cut or damaged after line" in problems[0]
     content, problems = read(write(tmp_path / "trailing.log", pack(LOG) + b"garbage behind it"))
     assert content == LOG and len(problems) == 1
 
@@ -183,7 +183,7 @@ def test_no_permission(tmp_path: Path) -> None:
 def test_a_file_that_vanishes_while_being_read(tmp_path: Path) -> None:
     problems: list[str] = []
     assert list(chunks(Input("gone.log", tmp_path / "gone.log", 10), problems)) == []
-    assert problems == ["gone.log: no such file or folder; what came before was read"]
+    assert problems == ["no such file or folder; what came before was read"]
 
 
 @pytest.mark.parametrize("given", [LOG, gzip.compress(LOG)], ids=["plain", "gzip"])

@@ -80,7 +80,8 @@ class Ending:
 
 def ending(facts: Facts, cascade: Sequence[Candidate]) -> Ending:
     """How the job ended as far as its last lines tell."""
-    if not any(line.text.strip() for f in facts.log.files for line in f.lines):
+    dumps = any(f.kind == "flight-recorder" for f in facts.log.files)
+    if not dumps and not any(line.text.strip() for f in facts.log.files for line in f.lines):
         said = "The log is empty: the job wrote nothing before it ended, or its output went elsewhere."
         return Ending("unknown", "unknown", said)
     told = [c for c in cascade if c.first.line.file not in facts.node_files]
@@ -106,7 +107,7 @@ def ending(facts: Facts, cascade: Sequence[Candidate]) -> Ending:
         said = f"The job failed, and this log does not show why: its container ended with exit code {code} ({where})."
         killed = " A SIGKILL; no line says that memory ran out, or who sent it." if code == "137" else ""
         return Ending("failed", "unknown", said + killed, ended)
-    if any(f.kind == "flight-recorder" for f in facts.log.files):
+    if dumps:
         said = (
             "Flight-recorder dumps are here, which PyTorch writes when a collective times out; none tells a rank that held "
             "the others up, and no text log says more."

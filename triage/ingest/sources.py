@@ -192,7 +192,7 @@ def _sample(path: Path, name: str, notes: _Notes) -> bytes | None:
     problems: list[str] = []
     sample = streams.sample(Input(name, path, 0), problems)
     if problems and not sample:
-        notes.add(name, problems[0].removeprefix(f"{name}: "))
+        notes.add(name, problems[0])
         return None
     return sample
 

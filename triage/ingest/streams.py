@@ -33,7 +33,7 @@ class Input:
 def chunks(item: Input, problems: list[str]) -> Iterator[bytes]:
     """The content of an input, decompressed, as UTF-8 or bytes near it, in pieces of about 128 KB.
 
-    What cannot be read to its end yields what it holds and adds one line to `problems`.
+    What cannot be read to its end yields what it holds and adds one line to `problems`, without the name.
     """
     try:
         if item.kind == "flight-recorder":
@@ -41,7 +41,7 @@ def chunks(item: Input, problems: list[str]) -> Iterator[bytes]:
         else:
             yield from _text(_plain(item, problems, _READ))
     except OSError as error:
-        problems.append(f"{item.name}: {reason(error)}; what came before was read")
+        problems.append(f"{reason(error)}; what came before was read")
 
 
 def _flight(item: Input, problems: list[str]) -> Iterator[bytes]:
@@ -51,13 +51,13 @@ def _flight(item: Input, problems: list[str]) -> Iterator[bytes]:
         raw.append(piece)
         size += len(piece)
         if size > flight.MOST_BYTES:
-            problems.append(f"{item.name}: a flight-recorder dump of more than {flight.MOST_BYTES >> 20} MB, not read")
+            problems.append(f"a flight-recorder dump of more than {flight.MOST_BYTES >> 20} MB, not read")
             return
     try:
         for line in flight.lines(b"".join(raw)):
             yield f"{line}\n".encode("utf-8", "replace")
     except flight.DumpError as error:
-        problems.append(f"{item.name}: a flight-recorder dump that was not read: {error}")
+        problems.append(f"a flight-recorder dump that was not read: {error}")
 
 
 def is_plain(item: Input) -> bool:
@@ -80,20 +80,20 @@ def sample(item: Input, problems: list[str]) -> bytes:
             if len(found) >= kinds.SAMPLE or seen > _HOLE:
                 break
     except OSError as error:
-        problems.append(f"{item.name}: {reason(error)}")
+        problems.append(reason(error))
     return found[: kinds.SAMPLE]
 
 
 def _plain(item: Input, problems: list[str], size: int) -> Iterator[bytes]:
     """The bytes of an input, decompressed if its first bytes say so."""
     if item.path is None:
-        yield from _decoded(sys.stdin.buffer, item.name, problems, size)
+        yield from _decoded(sys.stdin.buffer, problems, size)
         return
     with item.path.open("rb", buffering=0) as stream:
-        yield from _decoded(stream, item.name, problems, size)
+        yield from _decoded(stream, problems, size)
 
 
-def _decoded(stream: BinaryIO, name: str, problems: list[str], size: int) -> Iterator[bytes]:
+def _decoded(stream: BinaryIO, problems: list[str], size: int) -> Iterator[bytes]:
     head = _head(stream, size)
     codec = compressed.codec(head)
     if codec is None:
@@ -108,9 +108,7 @@ def _decoded(stream: BinaryIO, name: str, problems: list[str], size: int) -> Ite
             lines += piece.count(b"\n")
             yield piece
     except compressed.StreamError as error:
-        problems.append(
-            f"{name}: the {codec} stream is cut or damaged after line {lines} ({error}); what came before was read"
-        )
+        problems.append(f"the {codec} stream is cut or damaged after line {lines} ({error}); what came before was read")
 
 
 def _head(stream: BinaryIO, size: int) -> bytes:
