@@ -111,6 +111,8 @@ def test_the_list_as_json_is_one_object(store: IncidentStore) -> None:
                 "job": "4711",
                 "gpu_hours": None,
                 "verdict": "confirmed",
+                "true_type": "ecc-error",
+                "true_class": "hardware-failure",
             }
         ],
     }
@@ -198,19 +200,31 @@ def test_since(value: str, when: datetime) -> None:
 def test_show_as_json_is_the_stored_object(store: IncidentStore) -> None:
     shown = run("show", "1", "--format", "json").stdout
 
-    assert json.loads(shown) == {**report.to_json(ECC), "incident": 1}
+    assert json.loads(shown) == {**report.to_json(ECC), "incident": 1, "record": {"outcomes": []}}
     assert shown.count("\n") == 1
 
 
 def test_show_as_text_and_markdown_print_the_stored_result(store: IncidentStore) -> None:
-    store.resolve(1, Verdict("corrected", "ada"))
+    store.resolve(
+        1, Verdict("corrected", "ada", cause="the *riser* card", fix="reseated\nit", worked="yes", failure_type="hang")
+    )
     result = {**report.to_json(ECC), "incident": 1}
     heading = (
         f"Incident 1, recorded 2026-03-01 02:59 UTC by triage {__version__}, job 4711 (pretrain-7b), corrected by ada"
     )
 
-    assert run("show", "1").stdout == f"{heading}\n\n{report.render_text(result, 80)}"
-    assert run("show", "1", "--format", "markdown").stdout == f"_{heading}_\n\n{report.render_markdown(result)}"
+    outcome = (
+        "What turned out\n  2026-03-01 05:59 UTC: corrected by ada (cli)\n    it was: hang\n    cause: the *riser* card\n"
+        "    fix (worked): reseated it\n\n"
+    )
+    assert run("show", "1").stdout == f"{heading}\n\n{outcome}{report.render_text(result, 80)}"
+    outcome = (
+        "## What turned out\n\n- 2026-03-01 05:59 UTC: corrected by ada (cli)\n  - it was: hang\n"
+        "  - cause: the \\*riser\\* card\n  - fix (worked): reseated it\n\n"
+    )
+    assert (
+        run("show", "1", "--format", "markdown").stdout == f"_{heading}_\n\n{outcome}{report.render_markdown(result)}"
+    )
 
 
 def test_show_tells_a_later_diagnosis(store: IncidentStore) -> None:

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 import triage
 from tests.store.samples import ECC, HUNG, OOM, PROMPTS, as_json
 from triage.domain import Evidence, Suspects
-from triage.errors import NotFoundError, StoreError
+from triage.errors import NotFoundError, StoreError, UsageError
 from triage.store import tables
 from triage.store.incidents import IncidentStore
 from triage.store.values import IncidentSummary, JobRef, Verdict
@@ -205,8 +205,62 @@ def test_verdicts_are_kept_in_order(store: IncidentStore, clock) -> None:
     found = store.get(incident)
 
     assert [v.verdict for v in found.verdicts] == ["confirmed", "corrected"]
-    assert found.verdicts[1] == dataclasses.replace(wrong, at=clock.now)
+    assert found.verdicts[1] == dataclasses.replace(
+        wrong, at=clock.now, failure_type="ecc-error", root_cause_class="hardware-failure"
+    )
     assert found.summary.verdict == "corrected"
+
+
+def test_a_correction_stands_beside_what_triage_said(store: IncidentStore) -> None:
+    incident = store.record(ECC, as_json(ECC))
+    store.revise(incident, ECC, as_json(ECC))
+    kept = store.resolve(incident, Verdict("corrected", "ada", failure_type="nvlink-error"))
+
+    found = store.get(incident)
+
+    assert (found.summary.failure_type, found.summary.root_cause_class) == ("ecc-error", "hardware-failure")
+    assert (found.summary.true_type, found.summary.true_class) == ("nvlink-error", "")
+    assert found.result["failure_type"] == "ecc-error"
+    assert found.verdicts == (kept,)
+    assert kept.version == 2
+
+
+def test_the_latest_verdict_tells_what_it_was(store: IncidentStore) -> None:
+    incident = store.record(ECC, as_json(ECC))
+    told = []
+    for verdict in (
+        Verdict("confirmed", "ada"),
+        Verdict("corrected", "bob", failure_type="hang", root_cause_class="unknown"),
+        Verdict("rejected", "eve"),
+    ):
+        store.resolve(incident, verdict)
+        summary = store.list()[0]
+        told.append((summary.verdict, summary.true_type, summary.true_class))
+
+    assert told == [
+        ("confirmed", "ecc-error", "hardware-failure"),
+        ("corrected", "hang", "unknown"),
+        ("rejected", "", ""),
+    ]
+    assert len(store.get(incident).verdicts) == 3
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    [
+        Verdict("confirmed", "ada", failure_type="hang"),
+        Verdict("confirmed", "ada", root_cause_class="unknown"),
+        Verdict("corrected", "ada"),
+        Verdict("corrected", "ada", cause=" ", failure_type="ecc-error"),
+    ],
+)
+def test_a_verdict_that_contradicts_itself_is_not_kept(store: IncidentStore, verdict: Verdict) -> None:
+    incident = store.record(ECC, as_json(ECC))
+
+    with pytest.raises(UsageError, match=r"a (confirmed|corrected) diagnosis"):
+        store.resolve(incident, verdict)
+
+    assert store.get(incident).verdicts == ()
 
 
 @pytest.mark.parametrize("missing", [0, 99, -1, 2**31, 2**70])

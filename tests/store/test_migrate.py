@@ -53,6 +53,13 @@ OLD_DATA["0003"] = (
         INSERT INTO good_run VALUES (4, 2, 7, '2026-01-01 03:00:00.000000', '{}')
     """
 )
+OLD_DATA["0004"] = (
+    OLD_DATA["0003"].replace("'cli')", "'cli', 'ecc-error', 'hardware-failure', 1)")
+    + """;
+        INSERT INTO outcome VALUES (2, 7, 'corrected', 'a riser', 'reseated', 'yes', '', 'bob', '2026-01-03 03:00:00.000000',
+            'cli', 'nvlink-error', NULL, 1)
+    """
+)
 
 
 def connect(url: str) -> sa.Engine:
@@ -101,7 +108,9 @@ def test_data_of_every_older_schema_is_kept(url: str, revision: str) -> None:
         found = store.get(7)
         assert migrate.revision(store._engine) == migrate.HEAD
 
-    assert (found.summary.title, found.summary.nodes, found.summary.verdict) == ("ECC", ("gpu-017",), "confirmed")
+    assert (found.summary.title, found.summary.nodes, found.verdicts[0].verdict) == ("ECC", ("gpu-017",), "confirmed")
+    assert found.verdicts[0].failure_type == "ecc-error"  # what was confirmed was so
+    assert found.summary.true_type == ("ecc-error" if revision < "0004" else "nvlink-error")
     assert found.summary.created_at.isoformat() == "2026-01-01T03:00:00+00:00"
     assert (found.result["incident"], found.job.external_id, found.summary.gpu_hours) == (7, "4711", 1.5)
     with RuleStore.open(url) as rules:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, get_args
 
@@ -15,12 +16,15 @@ from triage.errors import UsageError
 
 if TYPE_CHECKING:
     from triage.store.incidents import IncidentStore
-    from triage.store.values import StoredIncident
 
 HELP = "The record of incidents: what was diagnosed, when, and what it was."
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help=HELP)
+
+_ID = typer.Argument(metavar="ID", help="The number that `triage incidents list` shows.")
+_FORMAT = typer.Option(None, "--format", help="text, json or markdown.", show_default="text")
+_JSON_OR_TEXT = typer.Option(None, "--format", help="text or json.", show_default="text")
 
 
 @app.command("list")
@@ -33,7 +37,7 @@ def list_incidents(
     ),
     text: str = typer.Option(None, help="Only with these words in the title, the cause or a cited line."),
     limit: int = typer.Option(20, min=1, max=100_000, help="At most so many."),
-    format: str = typer.Option(None, "--format", help="text, json or markdown.", show_default="text"),  # noqa: A002
+    format: str = _FORMAT,  # noqa: A002
 ) -> None:
     """List incidents, the newest first."""
     chosen = output.check_format(format)
@@ -62,16 +66,54 @@ def list_incidents(
 
 @app.command()
 def show(
-    incident: int = typer.Argument(metavar="ID", help="The number that `triage incidents list` shows."),
-    format: str = typer.Option(None, "--format", help="text, json or markdown.", show_default="text"),  # noqa: A002
+    incident: int = _ID,
+    format: str = _FORMAT,  # noqa: A002
 ) -> None:
-    """Show the diagnosis of an incident as it was recorded."""
+    """Show the diagnosis of an incident as it was recorded, and how it turned out."""
     chosen = output.check_format(format)
     with _open() as store:
         found = store.get(incident)
-    if chosen != "json":
-        output.write(_heading(found, chosen))
+    from triage.cli import incident_view as view
+
+    if chosen == "json":
+        output.write_last(json.dumps(view.as_json(found), ensure_ascii=False))
+        return
+    markdown = chosen == "markdown"
+    output.write(view.heading(found, markdown) + view.outcomes(found, output.width(), markdown))
     output.print_result(dict(found.result), chosen)
+
+
+@app.command()
+def resolve(
+    incident: int = _ID,
+    verdict: str = typer.Option(None, help="Was the diagnosis right? confirmed, corrected or rejected."),
+    cause: str = typer.Option(None, help="What the cause was, in words."),
+    fix: str = typer.Option(None, help="What was done about it, in words."),
+    worked: str = typer.Option(None, help="Did the fix work? yes, no or unknown.", show_default="unknown"),
+    note: str = typer.Option(None, help="Anything else."),
+    failure_type: str = typer.Option(None, "--type", metavar="TYPE", help="The failure type that it was instead."),
+    root_cause_class: str = typer.Option(None, "--class", metavar="CLASS", help="The class of the cause instead."),
+    format: str = _JSON_OR_TEXT,  # noqa: A002
+) -> None:
+    """Record how an incident turned out. Nothing is overwritten: what triage said stays, and so do earlier outcomes.
+
+    At a terminal what is missing is asked.
+    """
+    chosen = output.check_format(format, ("text", "json"))
+    from triage.cli import resolving
+    from triage.cli.who import user
+
+    given = resolving.Given(verdict, cause, fix, worked, note, failure_type, root_cause_class)
+    given.check()
+    with _open() as store:
+        found = store.get(incident)
+        if not given.complete and sys.stdin.isatty() and sys.stderr.isatty():
+            given = resolving.ask(given, found)
+        kept = store.resolve(incident, given.as_verdict(user()))
+    if chosen == "json":
+        output.write_last(json.dumps(resolving.as_json(incident, kept), ensure_ascii=False))
+    else:
+        output.write_last(resolving.told(incident, kept, found.summary.failure_type))
 
 
 def _open() -> IncidentStore:
@@ -112,17 +154,3 @@ def parse_since(value: str, now: datetime, option: str = "--since") -> datetime:
             f"{option} {value!r} is no time", "use 7d, 12h, 2026-01-31 or 2026-01-31T03:00+01:00"
         ) from None
     return when if when.tzinfo else when.replace(tzinfo=UTC)
-
-
-def _heading(found: StoredIncident, chosen: str) -> str:
-    """Which incident this is; the result itself says what it was."""
-    from triage.text import printable
-
-    s, job = found.summary, found.job
-    parts = [f"Incident {s.id}", f"recorded {s.created_at:%Y-%m-%d %H:%M} UTC by triage {found.tool_version}"]
-    if job:
-        parts.append("job " + printable(" ".join(p for p in (job.external_id, job.name and f"({job.name})") if p)))
-    if found.version > 1:
-        parts.append(f"diagnosis {found.version}")
-    parts += [f"{v.verdict} by {printable(v.who)}" for v in found.verdicts[-1:]]
-    return f"_{', '.join(parts)}_\n\n" if chosen == "markdown" else f"{', '.join(parts)}\n\n"

@@ -20,7 +20,7 @@ COMMANDS = {
         "triage.cli.compress",
         "Print the log without its routine lines, with an account of what was left out.",
     ),
-    "incidents": ("triage.cli.incidents", "The incident database: list, show."),
+    "incidents": ("triage.cli.incidents", "The incident database: list, show, resolve."),
     "kb": ("triage.cli.kb", "The knowledge base: list, show, search, import, add, check."),
     "rules": ("triage.cli.rules", "Learned filter rules: list, show, approve, retire, rollback, test."),
     "eval": ("triage.cli.eval", "Batch evaluation against labelled cases: run, compare, report, gate."),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, get_args
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import typer
 
 from triage.cli import output
+from triage.cli.who import user
 from triage.domain import LearnedRule, RuleSource, RuleState
 from triage.errors import UsageError
 
@@ -90,7 +90,7 @@ def approve(
         result = rules_check.again(store, found)
         rules_check.demand(rule, result, anyway, reason)
         why = "; ".join(part for part in (reason, "" if result.accepted else f"against: {result.reason}") if part)
-        _say(store.move(rule, "active", why or "verified again", _user(), "approve"))
+        _say(store.move(rule, "active", why or "verified again", user(), "approve"))
 
 
 @app.command()
@@ -100,7 +100,7 @@ def retire(rule: str = _RULE, reason: str = _REASON) -> None:
         if store.get(rule).state == "retired":
             output.write(f"{rule} is retired already")
             return
-        _say(store.move(rule, "retired", reason, _user(), "retire"))
+        _say(store.move(rule, "retired", reason, user(), "retire"))
 
 
 @app.command()
@@ -117,7 +117,7 @@ def rollback(
 
     when = parse_since(to, datetime.now(UTC), "--to") if to else None
     with _open() as store:
-        done = store.rollback(_user(), when)
+        done = store.rollback(user(), when)
     for rule in done.moved:
         _say(rule)
     for held in done.held:
@@ -176,7 +176,7 @@ def learn(
         )
     tell = output.teller(quiet)
     options = Options(way=way, answers=answers)  # type: ignore[arg-type]  # checked above
-    learnt = school.learn(paths, settings, tell, options, _user(), keep=not dry_run)
+    learnt = school.learn(paths, settings, tell, options, user(), keep=not dry_run)
     output.clear_progress(quiet)
     for note in learnt.notes:
         output.note(note)
@@ -210,13 +210,6 @@ def _say(rule: LearnedRule) -> None:
     from triage.text import printable
 
     output.write(f"{rule.rule.id} is {rule.state}{': ' + printable(rule.reason) if rule.reason else ''}")
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container runs under a number that nobody has
-        return "unknown"
 
 
 def _json(document: dict[str, Any]) -> str:

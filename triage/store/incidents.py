@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -11,7 +12,7 @@ from sqlalchemy import Connection, func, select, update
 
 from triage.domain import Diagnosis
 from triage.errors import NotFoundError
-from triage.store import clean, engine, query, rows, tables
+from triage.store import clean, engine, query, rows, tables, verdicts
 from triage.store.base import Store, insert_or_not, insert_row, insert_rows, possible
 from triage.store.values import IncidentSummary, JobRef, StoredIncident, Verdict
 
@@ -60,13 +61,18 @@ class IncidentStore(Store):
             connection.execute(update(tables.Incident).where(tables.Incident.id == incident).values(reading.labels))
         return version
 
-    def resolve(self, incident: int, verdict: Verdict) -> None:
-        """Adds what turned out; earlier verdicts stay. Errors: NotFoundError."""
+    def resolve(self, incident: int, verdict: Verdict) -> Verdict:
+        """Adds what turned out of the latest diagnosis, and returns it as kept; earlier verdicts stay.
+
+        Errors: NotFoundError, UsageError for a verdict that contradicts itself.
+        """
         with engine.writing(self._engine) as connection:
             _lock(connection, incident)
-            insert_row(
-                connection, tables.Outcome, {"incident_id": incident, **rows.verdict(verdict), "at": self._clock()}
-            )
+            said = connection.execute(query.labels(incident)).one()
+            kept = verdicts.complete(verdict, said.failure_type, said.root_cause_class)
+            kept = replace(kept, at=self._clock(), version=said.version)
+            insert_row(connection, tables.Outcome, {"incident_id": incident, **rows.verdict(kept), "at": kept.at})
+        return kept
 
     # -------------------------------------------------------------------------------------------- read
     def get(self, incident: int, version: int | None = None) -> StoredIncident:

@@ -12,14 +12,7 @@ from triage.store import clean
 from triage.store.tables import Diagnosis, Evidence, Incident, IncidentNode, Job, Outcome
 from triage.store.values import IncidentSummary, JobRef, Verdict
 
-_LATEST = (
-    select(Outcome.verdict)
-    .where(Outcome.incident_id == Incident.id)
-    .order_by(Outcome.id.desc())
-    .limit(1)
-    .correlate(Incident)
-    .scalar_subquery()
-)
+_LATEST = select(func.max(Outcome.id)).where(Outcome.incident_id == Incident.id).correlate(Incident).scalar_subquery()
 _COLUMNS = (
     Incident.id,
     Incident.created_at,
@@ -36,8 +29,11 @@ _COLUMNS = (
 _BASE = select(
     *_COLUMNS,
     func.coalesce(func.nullif(Job.external_id, ""), Job.name, "").label("job"),
-    func.coalesce(_LATEST, "none").label("verdict"),
-).join_from(Incident, Job, isouter=True)
+    func.coalesce(Outcome.verdict, "none").label("verdict"),
+    func.coalesce(Outcome.failure_type, "").label("true_type"),
+    func.coalesce(Outcome.root_cause_class, "").label("true_class"),
+)
+_BASE = _BASE.join_from(Incident, Job, isouter=True).join(Outcome, Outcome.id == _LATEST, isouter=True)
 Chosen: TypeAlias = "Select[*tuple[Any, ...]]"
 
 
@@ -98,6 +94,12 @@ def diagnosis(incident: int, version: int | None) -> Chosen:
     )
 
 
+def labels(incident: int) -> Chosen:
+    """Version, type and class of the latest diagnosis."""
+    said = select(Diagnosis.version, Diagnosis.failure_type, Diagnosis.root_cause_class)
+    return said.where(Diagnosis.incident_id == incident).order_by(Diagnosis.version.desc()).limit(1)
+
+
 def job(connection: Connection, summary: IncidentSummary) -> JobRef | None:
     of_job = (
         select(Job.scheduler, Job.external_id, Job.name, Job.fingerprint)
@@ -118,6 +120,9 @@ def verdicts(connection: Connection, incident: int) -> tuple[Verdict, ...]:
         Outcome.worked,
         Outcome.note,
         Outcome.at,
+        func.coalesce(Outcome.failure_type, "").label("failure_type"),
+        func.coalesce(Outcome.root_cause_class, "").label("root_cause_class"),
+        Outcome.version,
     )
     of_incident = select(*columns).where(Outcome.incident_id == incident).order_by(Outcome.id)
     return tuple(Verdict(**row) for row in connection.execute(of_incident).mappings())

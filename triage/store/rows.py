@@ -64,6 +64,9 @@ def verdict(v: Verdict) -> Row:
         "note": clean.text(v.note),
         "who": clean.text(v.who),
         "via": clean.text(v.via),
+        "failure_type": v.failure_type or None,
+        "root_cause_class": v.root_cause_class or None,
+        "version": v.version,
     }
 
 

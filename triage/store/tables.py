@@ -188,7 +188,10 @@ class PromptUsed(Base):
 
 
 class Outcome(Base):
-    """What turned out: verdict confirmed|corrected|rejected, worked yes|no|unknown. Never changed, only added to."""
+    """What turned out: verdict confirmed|corrected|rejected, worked yes|no|unknown. Never changed, only added to.
+
+    failure_type, root_cause_class: what it truly was, as far as that is known; version: of the diagnosis it is said of.
+    """
 
     __tablename__ = "outcome"
     id: Mapped[Key]
@@ -201,6 +204,9 @@ class Outcome(Base):
     who: Mapped[str]
     at: Mapped[datetime]
     via: Mapped[str]
+    failure_type: Mapped[str | None]
+    root_cause_class: Mapped[str | None]
+    version: Mapped[int] = mapped_column(server_default="1")
 
 
 PARTS: dict[str, type[Base]] = {

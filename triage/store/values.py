@@ -35,7 +35,10 @@ class JobRef:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a person, or the job's next run, said about an incident's diagnosis."""
+    """What a person, or the job's next run, said about an incident's diagnosis.
+
+    failure_type, root_cause_class: what it truly was; "" is filled by the store as far as the verdict tells it.
+    """
 
     verdict: VerdictKind
     who: str
@@ -45,11 +48,17 @@ class Verdict:
     worked: Worked = "unknown"
     note: str = ""
     at: datetime | None = None  # when it was recorded; the store sets it
+    failure_type: str = ""
+    root_cause_class: str = ""
+    version: int = 1  # of the diagnosis it is said of; the store sets it
 
 
 @dataclass(frozen=True, slots=True)
 class IncidentSummary:
-    """One line of a list. created_at is aware, in UTC; verdict: the latest one, or "none"."""
+    """One line of a list. created_at is aware, in UTC; verdict: the latest one, or "none".
+
+    failure_type, root_cause_class: what triage said; true_type, true_class: what the latest verdict says, "" where it does not.
+    """
 
     id: int
     created_at: datetime
@@ -65,6 +74,8 @@ class IncidentSummary:
     job: str = ""
     gpu_hours: float | None = None
     verdict: str = "none"
+    true_type: str = ""
+    true_class: str = ""
 
 
 @dataclass(frozen=True, slots=True)
