@@ -36,6 +36,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("llm_price_in", "price of a million tokens sent, in any currency, for the cost in results"),
     Setting("llm_price_out", "price of a million tokens answered"),
     Setting("embedding", "built-in model, or sentence-transformers:NAME_OR_PATH", DEFAULT_EMBEDDING),
+    Setting("half_life", "days after which age has taken half of what it takes of a recorded incident's weight", "20"),
     Setting("offline", "1: no network at all", "0"),
     Setting("token_budget", "most tokens of a compressed log", "12000"),
     Setting("jobs", "processes that read large inputs; default: as many as there are CPUs for it, at most 8"),
@@ -58,6 +59,7 @@ class Settings:
     llm_price_in: float | None = None
     llm_price_out: float | None = None
     embedding: str = DEFAULT_EMBEDDING
+    half_life: int = 20
     offline: bool = False
     token_budget: int = 12000
     jobs: int | None = None
@@ -86,6 +88,7 @@ def load(flags: Mapping[str, str | None] | None = None, cwd: Path | None = None)
         llm_price_in=_price("llm_price_in", values["llm_price_in"], origin["llm_price_in"]),
         llm_price_out=_price("llm_price_out", values["llm_price_out"], origin["llm_price_out"]),
         embedding=values["embedding"] or DEFAULT_EMBEDDING,
+        half_life=_number("half_life", values["half_life"], origin["half_life"]),
         offline=_flag("offline", values["offline"], origin["offline"]),
         token_budget=_number("token_budget", values["token_budget"], origin["token_budget"]),
         jobs=_number("jobs", values["jobs"], origin["jobs"]) if values["jobs"] else None,

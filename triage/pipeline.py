@@ -14,6 +14,7 @@ from triage.compress import dropped, engine, view
 from triage.diagnose import recurrence
 from triage.diagnose.against_good import against
 from triage.diagnose.judge import Knowledge, judge
+from triage.diagnose.precedent import with_precedent
 from triage.domain import Diagnosis, FilterRule, Folded, History, JobLog, JobPrint, Similar
 from triage.errors import InputError, TriageError
 from triage.evidence import jobprint
@@ -230,7 +231,7 @@ def _recall(result: Diagnosis, parts: Parts) -> Diagnosis:
     parts.tell("looking for similar incidents")
     try:
         similar, notes = parts.recall(result)
-        return replace(result, similar=similar, missing=(*result.missing, *notes))
+        return with_precedent(replace(result, similar=similar, missing=(*result.missing, *notes)))
     except (TriageError, OSError) as error:
         return replace(result, missing=(*result.missing, f"similar incidents were not searched: {error}"))
 

@@ -55,14 +55,14 @@ def _hidden(value: str) -> str:
 @app.command()
 def check() -> int:
     """Does each part answer? The database, the vector index and its model, and the chat model if one is set. Exit 2 when one does not."""
-    from triage.cli import wiring
+    from triage.cli import recalling, wiring
     from triage.errors import TriageError
 
     settings = wiring.settings()
     failed = False
     for name, step in (
         ("database", lambda: wiring.store(settings)),
-        ("index", lambda: wiring.retriever(settings).sync()),
+        ("index", lambda: recalling.checked(settings)),
         ("knowledge", wiring.knowledge),
         ("model", lambda: wiring.asked(settings)),
     ):

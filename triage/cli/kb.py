@@ -85,12 +85,12 @@ def search(
     chosen = output.check_format(format, ("text", "json"))
     if not any(word.strip() for word in text):
         raise UsageError("nothing to search for", 'give words or lines of a log: triage kb search "NCCL timeout"')
-    from triage.cli import kb_entries, kb_view, wiring
+    from triage.cli import kb_entries, kb_view, recalling, wiring
     from triage.retrieve.rank import MIN_SCORE_ASKED, Query
 
     kb_entries.check_type(failure_type)
     query = Query(" ".join(text), failure_type or "")
-    found, problems = wiring.similar(wiring.settings(), query, limit, MIN_SCORE_ASKED)
+    found, problems = recalling.similar(wiring.settings(), query, limit, MIN_SCORE_ASKED)
     if chosen == "json":
         _write_json({"similar": kb_view.similar_json(found), "missing": list(problems)})
     elif found:
@@ -138,6 +138,19 @@ def add(
     incident = kb_store.read_own(file)
     result = kb_store.save(home, incident, replace_own=True)
     output.write(f"{result}: {incident.id} in {kb_store.path_of(home, incident.id)}")
+
+
+@app.command()
+def reindex(quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress.")) -> None:
+    """Build the vector index anew from the knowledge base and the database, which are the truth.
+
+    Needed after a database was restored, moved or filled from elsewhere; small differences are mended with each question.
+    """
+    from triage.cli import recalling, wiring
+
+    entries, recorded = recalling.reindex(wiring.settings(), output.teller(quiet))
+    output.clear_progress(quiet)
+    output.write_last(f"{entries} entries of the knowledge base, {recorded} recorded incidents")
 
 
 @app.command()

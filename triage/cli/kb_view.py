@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from triage.cli.kb_entries import Entry
 from triage.domain import Similar
+from triage.report import as_json
 from triage.runbooks import SECTIONS
 from triage.text import printable
 
@@ -53,7 +53,7 @@ def _hit(similar: Similar, width: int) -> Iterator[str]:
 
 
 def similar_json(found: Iterable[Similar]) -> list[dict[str, Any]]:
-    return [dataclasses.asdict(similar) for similar in found]
+    return list(map(as_json.similar, found))
 
 
 def as_text(entry: Entry, width: int) -> str:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from triage import config, kb, scanning
 from triage.config import Settings
 from triage.diagnose.judge import Knowledge
-from triage.domain import Diagnosis, Folded, History, JobLog, KnownIncident, Similar
+from triage.domain import Diagnosis, Folded, History, JobLog, Similar
 from triage.errors import IndexUnavailableError
 from triage.evidence.match import Matcher
 from triage.learned import ROUTINE_SIGNATURES, Rules
@@ -22,12 +21,8 @@ from triage.runbooks import runbooks
 if TYPE_CHECKING:
     from triage.compress.verify import Verifier
     from triage.llm.values import ChatModel
-    from triage.retrieve.rank import Query
-    from triage.retrieve.retriever import Retriever
     from triage.store.incidents import IncidentStore
     from triage.store.rules import RuleStore
-
-MAX_SIMILAR = 3
 
 
 def settings(llm: str | None = None) -> Settings:
@@ -109,13 +104,17 @@ def verifier(store: RuleStore, more: Sequence[str] = ()) -> Verifier:
 
 def evaluation_parts(chosen: Settings, similar: bool) -> Parts:
     """The same for a worker of an evaluation: nothing is recorded or told, and what one site learned has no part in it."""
-    return replace(parts(chosen, lambda _text: None, record=False, similar=similar), remember=None, jobs=1)
+    found = parts(chosen, lambda _text: None, record=False, similar=similar)
+    recall = _recall(chosen, recorded=False) if similar else None
+    return replace(found, recall=recall, remember=None, jobs=1)
 
 
 def fill_index(chosen: Settings) -> None:
     """Embeds the incidents that triage ships; where the index cannot be used, each diagnosis says so itself."""
+    from triage.cli import recalling
+
     with contextlib.suppress(IndexUnavailableError):
-        retriever(chosen).sync()
+        recalling.retriever(chosen).sync()
 
 
 def _record(chosen: Settings) -> Record:
@@ -125,7 +124,12 @@ def _record(chosen: Settings) -> Record:
 
         job = JobRef(external_id=result.job, nodes=result.suspects.nodes) if result.job else None
         with store(chosen) as opened:
-            return opened.record(result, document, job, settings=in_force)
+            incident = opened.record(result, document, job, settings=in_force)
+        if result.outcome != "healthy":
+            from triage.cli import recalling
+
+            recalling.keep(chosen)
+        return incident
 
     return record
 
@@ -150,49 +154,13 @@ def store(chosen: Settings) -> IncidentStore:
     return IncidentStore.open(chosen.database_url)
 
 
-def _recall(chosen: Settings) -> Recall:
+def _recall(chosen: Settings, recorded: bool = True) -> Recall:
     def recall(result: Diagnosis) -> tuple[tuple[Similar, ...], tuple[str, ...]]:
-        from triage.retrieve.retriever import query_of
+        from triage.cli import recalling
 
-        return similar(chosen, query_of(result), MAX_SIMILAR)
+        return recalling.of_diagnosis(chosen, result, recorded)
 
     return recall
-
-
-def similar(
-    chosen: Settings, query: Query, k: int, min_score: float | None = None
-) -> tuple[tuple[Similar, ...], tuple[str, ...]]:
-    """Past incidents like the query, and what could not be used. Without the index, words and labels still rank."""
-    from triage.retrieve.rank import MIN_SCORE
-
-    own, problems = kb.user_incidents(chosen.home)
-    known, least = retriever(chosen, own), MIN_SCORE if min_score is None else min_score
-    try:
-        return known.similar(query, k, min_score=least), problems
-    except IndexUnavailableError as error:
-        note = f"similar incidents were searched by words and labels only: {error}"
-        return known.similar(query, k, dense=False, min_score=least), (*problems, note)
-
-
-def retriever(chosen: Settings, own: Iterable[KnownIncident] = ()) -> Retriever:
-    """own: incidents of the user, beside those that triage ships. Asked again for the same, the same one."""
-    return _retriever(chosen.home, chosen.chroma_url, chosen.embedding, chosen.offline, tuple(own))
-
-
-@functools.lru_cache(1)
-def _retriever(home: Path, chroma_url: str, embedding: str, offline: bool, own: tuple[KnownIncident, ...]) -> Retriever:
-    from triage.retrieve.retriever import open_retriever
-
-    types = kb.taxonomy().types
-    return open_retriever(
-        home,
-        chroma_url,
-        embedding,
-        (*kb.known_incidents(), *own),
-        categories={name: kind.category for name, kind in types.items()},
-        vague=[name for name, kind in types.items() if kind.symptom or name == "hang"],
-        offline=offline,
-    )
 
 
 def model(chosen: Settings) -> ChatModel | None:

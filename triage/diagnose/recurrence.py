@@ -18,7 +18,7 @@ _IS_RESTART = re.compile(r"(?:Restart|Resubmit|Drain|Cordon)\b|Take .{1,200} out
 
 def weigh(result: Diagnosis, history: History) -> Diagnosis:
     """The diagnosis in the light of earlier incidents. The same log read again is no recurrence."""
-    earlier = [p for p in history.same if not _same_event(p, result)]
+    earlier = [p for p in history.same if not same_event(p, result)]
     again = {p.incident for p in history.same} - {p.incident for p in earlier}
     result = _with_nodes(result, history, again)
     if not earlier or result.category == "scheduler" or result.outcome == "healthy":
@@ -33,7 +33,7 @@ def weigh(result: Diagnosis, history: History) -> Diagnosis:
     return _passing(result, earlier)
 
 
-def _same_event(past: PastFailure, result: Diagnosis) -> bool:
+def same_event(past: PastFailure, result: Diagnosis) -> bool:
     """Is it the log of that incident, read once more?"""
     first = result.evidence[0] if result.evidence else None
     if first is None or first.text.split() != past.first_line.split():

@@ -36,6 +36,7 @@ from triage.domain.knowledge import (
 )
 from triage.domain.labels import FileKind, Outcome, Risk, Role, Stage, Status
 from triage.domain.lines import JobLog, LogFile, LogLine, RawLine, Run, ScannedFile, ScannedRun, Template
+from triage.domain.recorded import Family, Misled, Recorded
 from triage.domain.rules import JobPrint, LearnedRule, PromptUsed, RuleCheck, RuleOrigin, RuleSource, RuleState
 from triage.domain.stream import LeftOut, StreamEvent, StreamLine, Turn, Turned
 
@@ -49,6 +50,7 @@ __all__ = [
     "Difference",
     "DifferenceKind",
     "Evidence",
+    "Family",
     "FileKind",
     "FilterRule",
     "Folded",
@@ -61,6 +63,7 @@ __all__ = [
     "LeftOut",
     "LogFile",
     "LogLine",
+    "Misled",
     "Moment",
     "Outcome",
     "PastFailure",
@@ -68,6 +71,7 @@ __all__ = [
     "Progress",
     "PromptUsed",
     "RawLine",
+    "Recorded",
     "Recurrence",
     "Remedy",
     "Risk",

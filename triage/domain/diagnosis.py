@@ -62,7 +62,11 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True)
 class Similar:
-    """A past incident like this one; score in 0..1 orders them and is no probability."""
+    """A past incident like this one; score in 0..1 orders them and is no probability.
+
+    Of a recorded one: fix, worked (yes|no|unknown) and told_at of its verdict; times: how often this failure was recorded;
+    same_fingerprint: it is the failure at hand.
+    """
 
     incident: str
     title: str
@@ -70,6 +74,11 @@ class Similar:
     why: str
     outcome: str = "none"
     remediation: tuple[str, ...] = ()
+    fix: str = ""
+    worked: str = ""
+    told_at: datetime | None = None
+    times: int = 1
+    same_fingerprint: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ def _document(d: Diagnosis) -> dict[str, Any]:
             _drop_empty({**asdict(r), "evidence": list(r.evidence), "incidents": list(r.incidents)}, {"command"})
             for r in d.remediation
         ],
-        "similar": [_similar(s) for s in d.similar],
+        "similar": [similar(s) for s in d.similar],
         "runs": [_run(r) for r in d.runs],
         "progress": _progress(d.progress),
         "timeline": _timeline(d.timeline),
@@ -157,15 +157,20 @@ def _hypothesis(h: Hypothesis) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _similar(s: Similar) -> dict[str, Any]:
-    return {
+def similar(s: Similar) -> dict[str, Any]:
+    full = {
         "incident": s.incident,
         "title": s.title,
         "score": round(s.score, 3),
         "why": s.why,
         "outcome": s.outcome,
         "remediation": list(s.remediation),
+        "fix": s.fix,
+        "worked": s.worked,
+        "told_at": _time(s.told_at),
+        "times": s.times if s.times > 1 else None,
     }
+    return _drop_empty(full, {"fix", "worked", "told_at", "times"})
 
 
 def _run(r: Run) -> dict[str, Any]:

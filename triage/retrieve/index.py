@@ -39,7 +39,13 @@ class Index(Protocol):
     def search(self, vector: Vector, k: int, where: Mapping[str, str] | None = None) -> list[Hit]:
         """The k nearest, nearest first."""
 
+    def searches(self, vectors: Sequence[Vector], k: int) -> list[list[Hit]]:
+        """The same for several at once: an embedded index of many vectors takes its time to open."""
+
     def ids(self, where: Mapping[str, str] | None = None) -> set[str]: ...
+
+    def among(self, ids: Collection[str]) -> set[str]:
+        """Those of them that are there."""
 
     def count(self) -> int: ...
 
@@ -63,6 +69,12 @@ class MemoryIndex:
     def search(self, vector: Vector, k: int, where: Mapping[str, str] | None = None) -> list[Hit]:
         found = [Hit(e.id, float(e.vector @ vector)) for e in self._entries.values() if _fits(e, where)]
         return sorted(found, key=lambda hit: (-hit.similarity, hit.id))[:k]
+
+    def searches(self, vectors: Sequence[Vector], k: int) -> list[list[Hit]]:
+        return [self.search(vector, k) for vector in vectors]
+
+    def among(self, ids: Collection[str]) -> set[str]:
+        return self._entries.keys() & set(ids)
 
     def ids(self, where: Mapping[str, str] | None = None) -> set[str]:
         return {e.id for e in self._entries.values() if _fits(e, where)}

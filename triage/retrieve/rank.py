@@ -19,9 +19,11 @@ MIN_SCORE_ASKED = 0.15  # for a person who searches and judges for himself
 _DENSE, _LEXICAL, _STRUCTURED = 0.6, 0.6, 0.7
 _COSINE_NOISE, _COSINE_SAME = 0.2, 0.8  # of this kind of model: unrelated texts, paraphrases
 _NEAR_TYPE, _OTHER_TYPE = 0.9, 0.7  # factors where the failure types differ, within a category and across
+_SAME_FINGERPRINT, _SAME_SIGNATURE = 0.85, 0.3
 _SIMILAR_TEXT = 0.5  # dense likeness that is worth a word
 _SHORTEST_ERROR = 10  # characters; shorter ones (`Killed`) are in too many logs to prove anything
 _SAYS_NOTHING = frozenset({"", "unknown", "none"})
+_STAMPS = re.compile(r"^(?:\s*(?:\[[^\]]{0,60}\]:?|[\d:.,TZ/+-]{8,}|rank ?\d+:))+\s*", re.IGNORECASE)
 _LONG_NUMBER = re.compile(r"0x[0-9a-f]+|\d{4,}")
 
 
@@ -30,7 +32,8 @@ class Query:
     """What is known of the failure at hand.
 
     text: its story in words; error_strings: lines of its log that show the cause; consequences: lines that followed,
-    looked through for exact error strings alone.
+    looked through for exact error strings alone. fingerprint, signatures: of the cause; incident: its number in the
+    database, if it has one already.
     """
 
     text: str
@@ -39,6 +42,9 @@ class Query:
     components: tuple[str, ...] = ()
     error_strings: tuple[str, ...] = ()
     consequences: tuple[str, ...] = ()
+    fingerprint: str = ""
+    signatures: tuple[str, ...] = ()
+    incident: int | None = None
 
     def full_text(self) -> str:
         return "\n".join((self.text, *self.error_strings))
@@ -46,6 +52,23 @@ class Query:
     def log(self) -> str:
         """All text in the form that error strings are compared in."""
         return _normal("\n".join((self.text, *self.error_strings, *self.consequences)))
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """How like the query an incident is, 0..1, and why."""
+
+    score: float
+    incident: KnownIncident
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """By what a recorded incident is known again."""
+
+    fingerprint: str = ""
+    signatures: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +80,8 @@ class _Likeness:
 class Ranker:
     """Past incidents, prepared for ranking.
 
-    categories: failure type to category, for types that are near; vague: types that are symptoms of others.
+    categories: failure type to category, for types that are near; vague: types that are symptoms of others; marks: of
+    recorded incidents, by id; beside: a ranker that these are to be compared with.
     """
 
     def __init__(
@@ -65,23 +89,41 @@ class Ranker:
         incidents: Iterable[KnownIncident],
         categories: Mapping[str, str] | None = None,
         vague: Collection[str] = (),
+        marks: Mapping[str, Mark] | None = None,
+        beside: Ranker | None = None,
     ) -> None:
         self._incidents = {incident.id: incident for incident in incidents}
         self._categories = categories or {}
         self._vague = frozenset(vague)
-        self._lexicon = Lexicon({name: _lexical_parts(incident) for name, incident in self._incidents.items()})
-        self._errors = {name: _error_forms(incident.error_strings) for name, incident in self._incidents.items()}
+        self._marks = marks or {}
+        texts = {name: _lexical_parts(incident) for name, incident in self._incidents.items()}
+        self._lexicon: Lexicon = Lexicon(texts, beside._lexicon if beside else None)
+        self._errors = {n: _error_forms(i.error_strings, n in self._marks) for n, i in self._incidents.items()}
         self._components = {n: frozenset(map(str.lower, i.components)) for n, i in self._incidents.items()}
         holders: dict[str, int] = {}
         for forms in self._errors.values():
             for form in forms:
                 holders[form] = holders.get(form, 0) + 1
-        self._holders = holders
+        self._holders: Mapping[str, int] = beside._holders if beside else holders
+        self._total: int = beside._total if beside else len(self._incidents)
+
+    def beside(self, incidents: Iterable[KnownIncident], marks: Mapping[str, Mark]) -> Ranker:
+        """A ranker of recorded incidents whose scores compare with those of this one."""
+        return Ranker(incidents, self._categories, self._vague, marks, self)
 
     def rank(
         self, query: Query, cosines: Mapping[str, float], k: int = 5, min_score: float = MIN_SCORE
     ) -> tuple[Similar, ...]:
         """The k best of at least min_score, best first. cosines: of the incidents' texts to the query's, -1..1."""
+        return tuple(
+            Similar(
+                s.incident.id, s.incident.title, round(s.score, 3), s.why, s.incident.outcome, s.incident.remediation
+            )
+            for s in self.score(query, cosines, min_score)[:k]
+        )
+
+    def score(self, query: Query, cosines: Mapping[str, float], min_score: float = MIN_SCORE) -> list[Scored]:
+        """All of at least min_score, best first."""
         words = self.lexical(query)
         log = query.log()
         ranked = []
@@ -91,11 +133,8 @@ class Ranker:
             score = 1 - (1 - _DENSE * dense) * (1 - _LEXICAL * lexical) * (1 - _STRUCTURED * match.score)
             score *= self._agreement(query, incident)
             if score >= min_score:
-                ranked.append((score, incident, self._why(query, incident, match, dense, lexical)))
-        ranked.sort(key=lambda item: (-item[0], item[1].id))
-        return tuple(
-            Similar(i.id, i.title, round(score, 3), why, i.outcome, i.remediation) for score, i, why in ranked[:k]
-        )
+                ranked.append(Scored(score, incident, self._why(query, incident, match, dense, lexical)))
+        return sorted(ranked, key=lambda scored: (-scored.score, scored.incident.id))
 
     def lexical(self, query: Query) -> dict[str, float]:
         """Lexical likeness alone, by incident."""
@@ -115,6 +154,11 @@ class Ranker:
 
     def _matches(self, query: Query, log: str, incident: KnownIncident) -> Iterable[tuple[float, str]]:
         """Each structured match with how much it says, 0..1."""
+        mark = self._marks.get(incident.id, Mark())
+        if query.fingerprint and query.fingerprint == mark.fingerprint:
+            yield _SAME_FINGERPRINT, "same fingerprint"
+        elif same := [signature for signature in query.signatures if signature in mark.signatures]:
+            yield _SAME_SIGNATURE, f"same signature {same[0]}"
         category = self._categories.get(query.failure_type, "")
         if query.failure_type not in _SAYS_NOTHING and query.failure_type == incident.failure_type:
             yield 0.45, f"same failure type {query.failure_type}"
@@ -127,11 +171,13 @@ class Ranker:
             yield min(0.08 * len(shared), 0.2), f"same component{'s' * (len(shared) > 1)} {', '.join(shared[:3])}"
         held = [form for form in self._errors[incident.id] if form in log]
         if held:
-            best = max(held, key=lambda form: (-self._holders[form], len(form)))
+            best = max(held, key=lambda form: (-self._holders.get(form, 1), len(form)))
             yield 0.6 * self._rarity(best), f"both mention `{self._errors[incident.id][best]}`"
 
     def _agreement(self, query: Query, incident: KnownIncident) -> float:
         """Below 1 where the failure has a definite type and the incident another: the same words may tell another story."""
+        if query.fingerprint and query.fingerprint == self._marks.get(incident.id, Mark()).fingerprint:
+            return 1.0
         asked, known = query.failure_type, incident.failure_type
         if asked == known or asked in _SAYS_NOTHING | self._vague:
             return 1.0
@@ -140,8 +186,7 @@ class Ranker:
 
     def _rarity(self, form: str) -> float:
         """1 for an error string of one incident alone, towards 0 for one that all hold."""
-        total = len(self._incidents)
-        return 1.0 if total < 2 else 1 - math.log(self._holders[form]) / math.log(total + 1)
+        return 1.0 if self._total < 2 else 1 - math.log(self._holders.get(form, 1)) / math.log(self._total + 1)
 
     def _why(self, query: Query, incident: KnownIncident, match: _Likeness, dense: float, lexical: float) -> str:
         reasons = list(match.reasons)
@@ -185,9 +230,13 @@ def _lexical_parts(incident: KnownIncident) -> Sequence[str]:
     )
 
 
-def _error_forms(strings: Iterable[str]) -> dict[str, str]:
-    """Normal form of each error string that is long enough to mean something, to the string itself."""
-    forms = {_normal(text): " ".join(text.split()) for text in strings}
+def _error_forms(strings: Iterable[str], lines: bool) -> dict[str, str]:
+    """Normal form of each error string that is long enough to mean something, to the string itself.
+
+    lines: they are whole lines of a log, of which stamps and ranks at the begin are another time's.
+    """
+    texts = [_STAMPS.sub("", text) if lines else text for text in strings]
+    forms = {_normal(text): " ".join(text.split()) for text in texts}
     return {form: text for form, text in forms.items() if len(form) >= _SHORTEST_ERROR}
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from triage.domain import Diagnosis, KnownIncident, Similar
 from triage.errors import IndexBrokenError
 from triage.retrieve.embedding import Embedder
-from triage.retrieve.index import Entry, Index
+from triage.retrieve.index import Entry, Index, Vector
 from triage.retrieve.rank import MIN_SCORE, Query, Ranker, passages
 
 _NEAREST, _MOST = 300, 3000  # passages that the index is asked for; with fewer in all, every incident has its cosine
@@ -30,15 +31,20 @@ def open_retriever(
     offline: no network, so a server is asked only on this machine. Nothing is opened before the first question.
     Errors: UsageError for an embedding or URL that cannot be used.
     """
-    from triage.retrieve.chroma import ChromaIndex, is_here
     from triage.retrieve.embedding import load_embedder
 
     embedder = load_embedder(embedding, offline=offline)
-    if chroma_url and (is_here(chroma_url) or not offline):
-        index = ChromaIndex(embedder.name, embedder.dimension, url=chroma_url)
-    else:
-        index = ChromaIndex(embedder.name, embedder.dimension, folder=home / "index")
+    index = open_index(home, chroma_url, embedder, offline=offline)
     return Retriever(index, embedder, incidents, categories, vague)
+
+
+def open_index(home: Path, chroma_url: str, embedder: Embedder, *, offline: bool = False, part: str = "") -> Index:
+    """part: of the index, beside that of the knowledge base. Errors: UsageError."""
+    from triage.retrieve.chroma import ChromaIndex, is_here
+
+    if chroma_url and (is_here(chroma_url) or not offline):
+        return ChromaIndex(embedder.name, embedder.dimension, url=chroma_url, part=part)
+    return ChromaIndex(embedder.name, embedder.dimension, folder=home / "index", part=part)
 
 
 def query_of(diagnosis: Diagnosis, at_most: int = 6) -> Query:
@@ -50,7 +56,7 @@ def query_of(diagnosis: Diagnosis, at_most: int = 6) -> Query:
     roots = [evidence for evidence in diagnosis.evidence if evidence.role == "root"]
     cited = (roots or [evidence for evidence in diagnosis.evidence if evidence.role != "benign"])[:at_most]
     titles = dict.fromkeys(evidence.title for evidence in cited if evidence.title)
-    cause = diagnosis.root_cause
+    cause = diagnosis.root_cause.replace(diagnosis.recurrence.said, "")
     for evidence in cited:
         cause = cause.replace(f"{evidence.file}:{evidence.line}", "")  # where this user keeps his logs is no likeness
     return Query(
@@ -59,6 +65,9 @@ def query_of(diagnosis: Diagnosis, at_most: int = 6) -> Query:
         root_cause_class=diagnosis.root_cause_class,
         error_strings=tuple(dict.fromkeys(evidence.text for evidence in cited)),
         consequences=tuple(dict.fromkeys(evidence.text for evidence in diagnosis.evidence if evidence not in cited)),
+        fingerprint=diagnosis.fingerprint,
+        signatures=tuple(dict.fromkeys(evidence.signature for evidence in roots if evidence.signature)),
+        incident=diagnosis.incident,
     )
 
 
@@ -80,7 +89,7 @@ class Retriever:
     ) -> None:
         """categories, vague: of failure types, for Ranker."""
         self._index = index
-        self._embedder = embedder
+        self.embedder = embedder
         self._categories = dict(categories or {})
         self._vague = frozenset(vague)
         self._incidents: dict[str, KnownIncident] = {}
@@ -106,24 +115,31 @@ class Retriever:
             return ()
         return self.ranker.rank(query, self.cosines(query) if dense else {}, k, min_score)
 
+    def vectors(self, query: Query) -> list[Vector]:
+        """Of its story and of its lines."""
+        texts = [query.text, "\n".join(query.error_strings)]
+        return self.embedder.embed([text for text in texts if text.strip()])
+
     def cosines(self, query: Query) -> dict[str, float]:
         """Cosine of the nearest passage of each incident; a damaged index is built anew. Errors: IndexUnavailableError."""
+        return self.nearest(self.vectors(query))
+
+    def nearest(self, vectors: Sequence[Vector]) -> dict[str, float]:
+        """The same for the vectors of a query."""
         try:
-            return self._cosines(query)
+            return self._nearest(vectors)
         except IndexBrokenError:
             self.rebuild()
-            return self._cosines(query)
+            return self._nearest(vectors)
 
-    def _cosines(self, query: Query) -> dict[str, float]:
+    def _nearest(self, vectors: Sequence[Vector]) -> dict[str, float]:
         self.sync()
         wanted = min(_MOST, _NEAREST + (self._strangers or 0))
         found: dict[str, float] = {}
-        texts = [query.text, "\n".join(query.error_strings)]
-        for vector in self._embedder.embed([text for text in texts if text.strip()]):
-            for hit in self._index.search(vector, wanted):
-                owner = self._owner.get(hit.id)
-                if owner is not None:
-                    found[owner] = max(found.get(owner, -1.0), hit.similarity)
+        for hit in itertools.chain.from_iterable(self._index.searches(vectors, wanted)):
+            owner = self._owner.get(hit.id)
+            if owner is not None:
+                found[owner] = max(found.get(owner, -1.0), hit.similarity)
         return found
 
     def sync(self) -> int:
@@ -145,7 +161,7 @@ class Retriever:
 
     def _entries(self, incidents: Iterable[KnownIncident]) -> list[Entry]:
         todo = [(key, text, i) for i in incidents for key, text in zip(_keys(i), passages(i), strict=True)]
-        vectors = self._embedder.embed([text for _, text, _ in todo]) if todo else []
+        vectors = self.embedder.embed([text for _, text, _ in todo]) if todo else []
         return [
             Entry(key, vector, {"incident": i.id, "failure_type": i.failure_type})
             for (key, _, i), vector in zip(todo, vectors, strict=True)

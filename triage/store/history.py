@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sqlalchemy import Connection
@@ -31,7 +31,7 @@ class HistoryReader(Store):
     def _same(self, connection: Connection, fingerprint: str) -> tuple[PastFailure, ...]:
         chosen = _newest().where(tables.Incident.fingerprint == fingerprint).limit(MOST)
         found = [s for s in query.summaries(connection, chosen) if s.verdict != "rejected"]
-        return tuple(_past(s.id, s, _result(connection, s.id)) for s in found)
+        return tuple(past(s.id, s, _result(connection, s.id)) for s in found)
 
 
 def _newest() -> query.Chosen:
@@ -51,7 +51,8 @@ def _result(connection: Connection, incident: int) -> dict[str, Any]:
     return found
 
 
-def _past(incident: int, summary: Any, result: dict[str, Any]) -> PastFailure:
+def past(incident: int, summary: Any, result: Mapping[str, Any]) -> PastFailure:
+    """summary: has created_at and verdict; result: its `triage.diagnosis/1` object."""
     reached, cited = result.get("progress", {}), result.get("evidence", [])
     return PastFailure(
         incident=incident,

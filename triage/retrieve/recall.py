@@ -1,0 +1,174 @@
+"""What a failure is like: incidents of the knowledge base and recorded ones, ranked together and by what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from triage.domain import Family, Misled, PastFailure, Recorded, Similar
+from triage.errors import IndexBrokenError, IndexUnavailableError, StoreError
+from triage.retrieve import outcome
+from triage.retrieve.archive import Archive, ArchiveIndex
+from triage.retrieve.index import Vector
+from triage.retrieve.rank import MIN_SCORE, Mark, Query, Scored
+from triage.retrieve.retriever import Retriever
+
+HALF_LIFE = 20.0  # days. In the one published study 93.8 % of repeats came within 20 days of the failure before
+_MOST = 20  # recorded incidents of each kind of likeness that the database is asked for
+SameEvent = Callable[[PastFailure], bool]
+
+
+def never(_past: PastFailure) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The recorded incidents: the database, and its index."""
+
+    archive: Archive
+    index: ArchiveIndex
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """similar: best first; notes: what was not searched, in words."""
+
+    similar: tuple[Similar, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    score: float
+    similar: Similar
+    fingerprint: str = ""
+
+
+class Recall:
+    """half_life: days, for outcome.weight; now: the clock that ages are taken by."""
+
+    def __init__(
+        self,
+        known: Retriever,
+        past: Past | None = None,
+        half_life: float = HALF_LIFE,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._known = known
+        self._past = past
+        self._half_life = half_life
+        self._now = now
+
+    def similar(self, query: Query, k: int = 5, min_score: float = MIN_SCORE, same_event: SameEvent = never) -> Answer:
+        """The k most similar. same_event: whether a past failure is the one at hand, read once more.
+
+        Where the index or the database cannot be used, the rest answers and a note says so.
+        """
+        notes: list[str] = []
+        vectors, cosines = self._dense(query, notes)
+        misled: Mapping[str, Misled] = {}
+        found: list[_Candidate] = []
+        if self._past:
+            try:
+                misled = self._past.archive.misled(query.fingerprint)
+                found = self._recorded(self._past, query, vectors, misled, min_score, same_event, notes)
+            except StoreError as error:
+                notes.append(f"recorded incidents were not searched: {error}")
+        found += [_known(s, misled.get(s.incident.id)) for s in self._known.ranker.score(query, cosines, min_score)]
+        found.sort(key=lambda c: (-c.score, c.similar.incident))
+        return Answer(tuple(c.similar for c in found[: max(0, k)]), tuple(notes))
+
+    def _dense(self, query: Query, notes: list[str]) -> tuple[Sequence[Vector], dict[str, float]]:
+        try:
+            vectors = self._known.vectors(query)
+            return vectors, self._known.nearest(vectors)
+        except IndexUnavailableError as error:
+            notes.append(f"similar incidents were searched by words and labels only: {error}")
+            return (), {}
+
+    def _recorded(
+        self,
+        past: Past,
+        query: Query,
+        vectors: Sequence[Vector],
+        misled: Mapping[str, Misled],
+        min_score: float,
+        same_event: SameEvent,
+        notes: list[str],
+    ) -> list[_Candidate]:
+        cosines = _nearest(past.index, vectors, notes)
+        like = past.archive.like(query.fingerprint, query.failure_type, query.signatures, _MOST)
+        read = past.archive.read(dict.fromkeys((*cosines, *like)))
+        others = [r for r in read if r.incident != query.incident and not same_event(r.past)]
+        marks = {r.story.id: Mark(r.fingerprint, r.signatures) for r in others}
+        ranker = self._known.ranker.beside([r.story for r in others], marks)
+        scored = ranker.score(query, {str(i): cosine for i, cosine in cosines.items()}, min_score)
+        families = past.archive.families({marks[s.incident.id].fingerprint for s in scored} - {""})
+        hidden = [r.fingerprint for r in read if r not in others]
+        families = {n: Family(max(1, f.times - hidden.count(n)), f.last) for n, f in families.items()}
+        by_id = {r.story.id: r for r in others}
+        candidates = [
+            self._candidate(s, by_id[s.incident.id], families, misled.get(s.incident.id), query.fingerprint)
+            for s in scored
+        ]
+        return _one_of_each(candidates)
+
+    def _candidate(
+        self, scored: Scored, recorded: Recorded, families: Mapping[str, Family], misled: Misled | None, asked: str
+    ) -> _Candidate:
+        family = families.get(recorded.fingerprint, Family(1, recorded.past.at))
+        weight = outcome.weight(recorded, self._now(), self._half_life, misled is not None)
+        score = outcome.weighted(scored.score, weight)
+        reasons = (
+            *([outcome.misled_words(misled)] if misled else []),
+            *outcome.warnings(recorded),
+            scored.why,
+            *outcome.notes(recorded, family.times, family.last),
+        )
+        similar = Similar(
+            recorded.story.id,
+            recorded.story.title,
+            round(score, 3),
+            "; ".join(reasons),
+            recorded.story.outcome,
+            recorded.story.remediation,
+            fix=recorded.fix,
+            worked=recorded.worked,
+            told_at=recorded.told_at,
+            times=family.times,
+            same_fingerprint=bool(asked) and asked == recorded.fingerprint,
+        )
+        return _Candidate(score, similar, recorded.fingerprint)
+
+
+def _nearest(index: ArchiveIndex, vectors: Sequence[Vector], notes: list[str]) -> dict[int, float]:
+    """By number; nothing, with a note, where the index cannot be used."""
+    if not vectors:
+        return {}
+    try:
+        left = index.heal()
+        if left:
+            notes.append(f"{left} recorded incidents are not in the index yet; run `triage kb reindex`")
+        return index.nearest(vectors)
+    except IndexBrokenError as error:
+        notes.append(f"recorded incidents were searched by words and labels only: {error}; run `triage kb reindex`")
+    except IndexUnavailableError as error:
+        notes.append(f"recorded incidents were searched by words and labels only: {error}")
+    return {}
+
+
+def _known(scored: Scored, misled: Misled | None) -> _Candidate:
+    score = outcome.weighted(scored.score, outcome.weight_known(misled is not None))
+    why = f"{outcome.misled_words(misled)}; {scored.why}" if misled else scored.why
+    i = scored.incident
+    return _Candidate(score, Similar(i.id, i.title, round(score, 3), why, i.outcome, i.remediation))
+
+
+def _one_of_each(candidates: Iterable[_Candidate]) -> list[_Candidate]:
+    """Of incidents with one fingerprint the best; that others of them were told wrong is kept."""
+    best: dict[str, _Candidate] = {}
+    for c in sorted(candidates, key=lambda c: (-c.score, -int(c.similar.incident))):
+        best.setdefault(c.fingerprint or c.similar.incident, c)
+    return list(best.values())

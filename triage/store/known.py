@@ -1,0 +1,199 @@
+"""Recorded incidents as past ones that a new failure is compared with: read in SQL, never all at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+
+from triage.domain import Family, KnownIncident, Misled, Recorded
+from triage.store import engine
+from triage.store.base import Store, possible
+from triage.store.history import past
+from triage.store.query import Chosen
+from triage.store.tables import Diagnosis, Evidence, Incident, Outcome, SimilarShown
+
+_LINES = 6  # of the cause, that stand for the incident
+_SHOWN = 200  # past incidents shown beside the same failure, that are looked at
+_FAILED = Incident.outcome != "healthy"
+_VERSIONS = (
+    select(Diagnosis.incident_id, func.max(Diagnosis.version).label("version"))
+    .join_from(Diagnosis, Incident)
+    .where(_FAILED)
+    .group_by(Diagnosis.incident_id)
+)
+
+
+class KnownReader(Store):
+    """Reads only. Errors of each method: StoreError when the database fails."""
+
+    def count(self) -> int:
+        with engine.reading(self._engine) as connection:
+            return connection.scalar(select(func.count()).select_from(Incident).where(_FAILED)) or 0
+
+    def keys(self, newest: int | None = None) -> tuple[str, ...]:
+        """What the vector index has to hold: of all incidents, or of the newest so many."""
+        with engine.reading(self._engine) as connection:
+            wanted = _VERSIONS
+            if newest is not None:
+                last = select(Incident.id).where(_FAILED).order_by(Incident.id.desc()).limit(newest)
+                wanted = wanted.where(Diagnosis.incident_id.in_(list(connection.scalars(last))))
+            return tuple(f"{incident}.{version}" for incident, version in connection.execute(wanted))
+
+    def read(self, incidents: Collection[int]) -> tuple[Recorded, ...]:
+        """Those of them that are there, each as its latest diagnosis and verdict tell it; one that went well is none."""
+        ids = [incident for incident in incidents if possible(incident)]
+        with engine.reading(self._engine) as connection:
+            return _read(connection, _INCIDENTS.where(Incident.id.in_(ids))) if ids else ()
+
+    def after(self, incident: int, most: int) -> tuple[Recorded, ...]:
+        """The next so many, by number."""
+        chosen = _INCIDENTS.where(Incident.id > incident).order_by(Incident.id).limit(most)
+        with engine.reading(self._engine) as connection:
+            return _read(connection, chosen)
+
+    def like(self, fingerprint: str, failure_type: str, signatures: Collection[str], most: int) -> tuple[int, ...]:
+        """Incidents that failed in the same way or under the same labels: of each kind the newest `most`, and as many of
+        which it is known what they turned out to be."""
+        found: dict[int, None] = {}
+        with engine.reading(self._engine) as connection:
+            if fingerprint:
+                for chosen in _newest_and_resolved(Incident.fingerprint == fingerprint, most):
+                    found |= dict.fromkeys(connection.scalars(chosen))
+            for chosen in _of_signature(signatures, most):
+                found |= dict.fromkeys(connection.scalars(chosen))
+            if failure_type not in ("", "unknown"):
+                for chosen in _newest_and_resolved(Incident.failure_type == failure_type, most):
+                    found |= dict.fromkeys(connection.scalars(chosen))
+        return tuple(found)
+
+    def families(self, fingerprints: Collection[str]) -> Mapping[str, Family]:
+        """How often, and when last, there was a failure of each fingerprint."""
+        wanted = (
+            select(Incident.fingerprint, func.count(), func.max(Incident.id))
+            .where(Incident.fingerprint.in_(fingerprints), _FAILED)
+            .group_by(Incident.fingerprint)
+        )
+        with engine.reading(self._engine) as connection:
+            counted = connection.execute(wanted).all() if fingerprints else []
+            last = select(Incident.id, Incident.created_at).where(Incident.id.in_([row[2] for row in counted]))
+            at = dict(connection.execute(last).tuples().all()) if counted else {}
+        return {name: Family(times, at[newest]) for name, times, newest in counted if newest in at}
+
+    def misled(self, fingerprint: str) -> Mapping[str, Misled]:
+        """Past incidents that were shown beside a failure of this fingerprint of which the diagnosis turned out wrong; by
+        the latest such failure that has a verdict."""
+        if not fingerprint:
+            return {}
+        latest = select(func.max(Outcome.id)).where(Outcome.incident_id == Incident.id).correlate(Incident)
+        wanted = (
+            select(SimilarShown.incident, Incident.id, Outcome.verdict)
+            .join_from(SimilarShown, Diagnosis)
+            .join(Incident, Incident.id == Diagnosis.incident_id)
+            .join(Outcome, Outcome.id == latest.scalar_subquery())
+            .where(Incident.fingerprint == fingerprint)
+            .order_by(Incident.id.desc())
+            .limit(_SHOWN)
+        )
+        found: dict[str, Misled | None] = {}
+        with engine.reading(self._engine) as connection:
+            for shown, incident, verdict in connection.execute(wanted):
+                found.setdefault(shown, None if verdict == "confirmed" else Misled(incident))
+        return {shown: misled for shown, misled in found.items() if misled is not None}
+
+
+_INCIDENTS = select(
+    Incident.id,
+    Incident.created_at,
+    Incident.title,
+    Incident.failure_type,
+    Incident.root_cause_class,
+    Incident.fingerprint,
+).where(_FAILED)
+
+
+def _newest_and_resolved(same: Any, most: int) -> Iterable[Chosen]:
+    """By number, which grows with time and needs no sorting."""
+    yield select(Incident.id).where(same, _FAILED).order_by(Incident.id.desc()).limit(most)
+    told = select(Outcome.incident_id).join_from(Outcome, Incident).where(same, _FAILED)
+    yield told.order_by(Outcome.id.desc()).limit(most)
+
+
+def _of_signature(signatures: Collection[str], most: int) -> Iterable[Chosen]:
+    for signature in signatures:
+        cited = select(Evidence.diagnosis_id).where(Evidence.signature == signature, Evidence.role == "root")
+        newest = cited.order_by(Evidence.id.desc()).limit(most).subquery()
+        yield select(Diagnosis.incident_id).where(Diagnosis.id.in_(select(newest.c.diagnosis_id)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Summary:
+    created_at: datetime
+    verdict: str
+
+
+def _read(connection: Connection, chosen: Chosen) -> tuple[Recorded, ...]:
+    rows = connection.execute(chosen).all()
+    ids = [row.id for row in rows]
+    # Of several rows of one incident the last one stands.
+    readings = {row.incident_id: row for row in connection.execute(_readings(ids))} if ids else {}
+    verdicts = {row.incident_id: row for row in connection.execute(_verdicts(ids))} if ids else {}
+    return tuple(_recorded(row, readings[row.id], verdicts.get(row.id)) for row in rows if row.id in readings)
+
+
+def _readings(ids: Sequence[int]) -> Chosen:
+    wanted = select(Diagnosis.incident_id, Diagnosis.version, Diagnosis.result)
+    return wanted.where(Diagnosis.incident_id.in_(ids)).order_by(Diagnosis.version)
+
+
+def _verdicts(ids: Sequence[int]) -> Chosen:
+    return select(Outcome.__table__).where(Outcome.incident_id.in_(ids)).order_by(Outcome.id)
+
+
+def _recorded(row: Any, reading: Any, told: Any) -> Recorded:
+    result = json.loads(reading.result)
+    cited = _of_the_cause(result)
+    verdict = told.verdict if told else "none"
+    worked = told.worked if told else "unknown"
+    fix = told.fix if told else ""
+    return Recorded(
+        past=past(row.id, _Summary(row.created_at, verdict), result),
+        story=_story(row, result, cited, told),
+        fingerprint=row.fingerprint,
+        version=reading.version,
+        signatures=tuple(dict.fromkeys(e["signature"] for e in cited if e.get("signature"))),
+        fix=fix,
+        worked=worked,
+        note=told.note if told else "",
+        told_at=told.at if told else None,
+    )
+
+
+def _story(row: Any, result: Mapping[str, Any], cited: Sequence[Mapping[str, Any]], told: Any) -> KnownIncident:
+    """Without where this user's logs lie: that is no likeness."""
+    cause = told.cause if told and told.cause else result.get("root_cause", "")
+    for e in cited:
+        cause = cause.replace(f"{e['file']}:{e['line']}", "")
+    return KnownIncident(
+        id=str(row.id),
+        org="",
+        date=row.created_at.date().isoformat(),
+        title=row.title,
+        failure_type=row.failure_type,
+        root_cause_class=row.root_cause_class,
+        components=(),
+        symptoms="\n".join(dict.fromkeys(e["title"] for e in cited if e.get("title"))),
+        error_strings=tuple(dict.fromkeys(e["text"] for e in cited)),
+        root_cause=cause,
+        remediation=(told.fix,) if told and told.fix and told.worked == "yes" else (),
+        outcome=told.verdict if told else "none",
+    )
+
+
+def _of_the_cause(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    cited = [e for e in result.get("evidence", ()) if e.get("role") != "benign"]
+    return ([e for e in cited if e.get("role") == "root"] or cited)[:_LINES]
