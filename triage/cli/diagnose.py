@@ -14,7 +14,7 @@ from triage.errors import UsageError
 if TYPE_CHECKING:
     from triage.config import Settings
     from triage.domain import Diagnosis, Folded, JobLog
-    from triage.llm.values import ChatModel
+    from triage.llm.private import Private
     from triage.pipeline import Parts
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -72,30 +72,35 @@ def diagnose(
 
 
 def _prompt(paths: list[str], parts: Parts) -> str:
-    """For those who ask a model of their own by hand; secrets are replaced."""
+    """For those who ask a model of their own by hand: as a model of the settings would get it."""
     from triage import kb, pipeline, prompts
     from triage.agents import failure_agent
+    from triage.evidence.known import known_nodes
+    from triage.llm.clean import clean_text
+    from triage.redact.pseudonyms import Pseudonyms
 
     asked: list[str] = []
 
     def keep(log: JobLog, folded: Folded, rules: Diagnosis) -> Diagnosis:
         case = failure_agent.Case(log, folded, rules)
-        asked.append(prompts.load("diagnose").fill(**failure_agent.inputs(case, kb.taxonomy())))
+        text = prompts.load("diagnose").fill(**failure_agent.inputs(case, kb.taxonomy()))
+        asked.append(Pseudonyms(known_nodes(log)).hide(clean_text(text)))
         return rules
 
     pipeline.diagnose(paths, replace(parts, explain=keep))
     return asked[0]
 
 
-def _traced(settings: Settings, trace: Path | None, replay: Path | None) -> ChatModel:
+def _traced(settings: Settings, trace: Path | None, replay: Path | None) -> Private:
     from triage.cli import wiring
-    from triage.llm.trace import Recorder, Replayer
+    from triage.llm.private import Private
+    from triage.llm.trace import Replayer
 
     if trace and replay:
         raise UsageError("--trace and --replay exclude each other", "a replay asks no model")
     if replay:
-        return Replayer(replay)
-    model = wiring.model(settings)
-    if model is None or trace is None:
+        return Private(Replayer(replay))
+    model = wiring.model(settings, trace)
+    if model is None:
         raise UsageError("--trace needs a model", "set TRIAGE_LLM or give --llm provider:model")
-    return Recorder(model, trace, settings.llm_api_key)
+    return model

@@ -19,7 +19,10 @@ from triage.pipeline import Explain, Parts, Recall, Record, Remember, Tell
 from triage.runbooks import runbooks
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from triage.compress.verify import Verifier
+    from triage.llm.private import Private
     from triage.llm.values import ChatModel
     from triage.store.incidents import IncidentStore
     from triage.store.rules import RuleStore
@@ -59,15 +62,17 @@ def parts(chosen: Settings, tell: Tell, record: bool = True, similar: bool = Tru
     )
 
 
-def explain(asked: ChatModel | None, tell: Tell) -> Explain | None:
+def explain(asked: Private | None, tell: Tell) -> Explain | None:
     """The failure agent with this model; None without one."""
     if asked is None:
         return None
 
     def explained(log: JobLog, folded: Folded, rules: Diagnosis) -> Diagnosis:
         from triage.agents import failure_agent
+        from triage.evidence.known import known_nodes
 
-        return failure_agent.explain(failure_agent.Case(log, folded, rules), asked, kb.taxonomy(), tell=tell)
+        private = asked.for_job(known_nodes(log))
+        return failure_agent.explain(failure_agent.Case(log, folded, rules), private, kb.taxonomy(), tell=tell)
 
     return explained
 
@@ -163,13 +168,18 @@ def _recall(chosen: Settings, recorded: bool = True) -> Recall:
     return recall
 
 
-def model(chosen: Settings) -> ChatModel | None:
-    """The chat model of the settings, not asked yet; None when it is off. Errors: UsageError."""
+def model(chosen: Settings, trace: Path | None = None) -> Private | None:
+    """The chat model of the settings, not asked yet, which reads no personal data; None when it is off.
+
+    trace: a file to which each exchange is appended, as it was sent. Errors: UsageError, InputError.
+    """
     if chosen.llm == "off":
         return None
     from triage.llm.open import open_model
+    from triage.llm.private import Private
+    from triage.llm.trace import Recorder
 
-    return open_model(
+    found: ChatModel = open_model(
         chosen.llm,
         chosen.llm_base_url,
         chosen.llm_api_key,
@@ -177,6 +187,7 @@ def model(chosen: Settings) -> ChatModel | None:
         most_seconds=chosen.llm_timeout,
         offline=chosen.offline,
     )
+    return Private(Recorder(found, trace, chosen.llm_api_key) if trace else found)
 
 
 def asked(chosen: Settings) -> str:
