@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from triage.llm.values import Message, Reply, Request, ToolCall
-from triage.redact import LineRedactor
+from triage.redact import redact
 
 _SHORTEST_KEY = 8
 
 
 def clean_text(text: str, key: str = "") -> str:
-    """The text without secrets, line by line; key: a secret of our own that may stand in it. Idempotent."""
+    """The text without secrets; key: a secret of our own that may stand in it. Idempotent."""
     if len(key) >= _SHORTEST_KEY:
         text = text.replace(key, "[redacted:api-key]")
-    secrets = LineRedactor()
-    return "\n".join(secrets.redact(line, number) for number, line in enumerate(text.split("\n"), 1))
+    return redact(text)
 
 
 def clean_request(request: Request, key: str = "") -> Request:

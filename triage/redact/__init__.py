@@ -4,7 +4,6 @@ Two ways to know a secret: it has the form of one (forms.py: a key with a known 
 says that what follows is one (named.py: a name; sent.py: a header, an address, an option of a program).
 """
 
-from triage.redact.blocks import LineRedactor
-from triage.redact.secrets import redact
+from triage.redact.blocks import LineRedactor, redact
 
 __all__ = ["LineRedactor", "redact"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from triage.redact.secrets import redact
+from triage.redact.secrets import redact_line
 
 HIDDEN = "[redacted:private-key]"
 _BEGIN = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY")
@@ -12,6 +12,14 @@ _END = re.compile(r"-----END [A-Z ]{0,30}PRIVATE KEY")
 _TOKEN = re.compile(r"(?:^|[\s\"'`+|>])([A-Za-z0-9+/_=-]{1,100})(?:\\n)?[\"',]{0,2}\s*$")
 _SHORTEST = 16  # characters of a line of a key, but for its last one
 _LONGEST = 120  # lines of a key
+
+
+def redact(text: str) -> str:
+    """The text with each secret replaced by `[redacted:kind]`. Idempotent; linear in the length of the text."""
+    if "\n" not in text:
+        return redact_line(text)
+    secrets = LineRedactor()
+    return "\n".join(secrets.redact(line, number) for number, line in enumerate(text.split("\n"), 1))
 
 
 class LineRedactor:
@@ -33,7 +41,7 @@ class LineRedactor:
             if body is not None and self._is_body(text, body, number):
                 self._body = number
                 text = text[: body.start(1)] + HIDDEN
-        return redact(text)
+        return redact_line(text)
 
     def _is_body(self, text: str, token: re.Match[str], number: int) -> bool:
         """A line of nothing else; behind a label, what looks random, for other lines may come between those of a key."""

@@ -1,4 +1,4 @@
-"""Secrets out of a text, before anything stores, shows or sends it."""
+"""Secrets out of one line of text, before anything stores, shows or sends it."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class _Rules:
 _ALL = _Rules((_KEY, *FORMS, *SENT, *PHRASES, *NAMED))
 
 
-def redact(text: str) -> str:
-    """The text with each secret replaced by `[redacted:kind]`. Idempotent; linear in the length of the text."""
+def redact_line(text: str) -> str:
+    """The line with each secret replaced by `[redacted:kind]`. Idempotent; linear in the length of the text."""
     if len(text) >= _SHORTEST_KEY_LINE and (key := _key_line(text)):
         text = text[: key.start(1)] + "[redacted:private-key]"
     for _ in range(_PASSES):  # what goes may uncover another that had stood right against it
