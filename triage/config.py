@@ -33,6 +33,13 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("llm_api_key", "the key for it", secret=True),
     Setting("llm_timeout", "most seconds of one call, repeated attempts included", "120"),
     Setting("llm_max_tokens", "most tokens of one answer", "4096"),
+    Setting("llm_context", "most tokens that the model takes; default: what its server says when they are too many"),
+    Setting("llm_steps", "rounds of read-only tools that the model may use for a diagnosis; 0: no tools", "8"),
+    Setting("llm_samples", "answers that the model gives; their agreement counts", "1"),
+    Setting(
+        "llm_critic", "1 or 0: a second pass against the answer, or none; default: where it would replace the rules'"
+    ),
+    Setting("llm_most_cost", "most that a diagnosis may cost, in the currency of the prices"),
     Setting("llm_price_in", "price of a million tokens sent, in any currency, for the cost in results"),
     Setting("llm_price_out", "price of a million tokens answered"),
     Setting("embedding", "built-in model, or sentence-transformers:NAME_OR_PATH", DEFAULT_EMBEDDING),
@@ -56,6 +63,11 @@ class Settings:
     llm_api_key: str = field(default="", repr=False)
     llm_timeout: int = 120
     llm_max_tokens: int = 4096
+    llm_context: int | None = None
+    llm_steps: int = 8
+    llm_samples: int = 1
+    llm_critic: bool | None = None
+    llm_most_cost: float | None = None
     llm_price_in: float | None = None
     llm_price_out: float | None = None
     embedding: str = DEFAULT_EMBEDDING
@@ -85,6 +97,13 @@ def load(flags: Mapping[str, str | None] | None = None, cwd: Path | None = None)
         llm_api_key=values["llm_api_key"],
         llm_timeout=_number("llm_timeout", values["llm_timeout"], origin["llm_timeout"]),
         llm_max_tokens=_number("llm_max_tokens", values["llm_max_tokens"], origin["llm_max_tokens"]),
+        llm_context=_number("llm_context", values["llm_context"], origin["llm_context"])
+        if values["llm_context"]
+        else None,
+        llm_steps=_number("llm_steps", values["llm_steps"], origin["llm_steps"], least=0),
+        llm_samples=_number("llm_samples", values["llm_samples"], origin["llm_samples"]),
+        llm_critic=_flag("llm_critic", values["llm_critic"], origin["llm_critic"]) if values["llm_critic"] else None,
+        llm_most_cost=_price("llm_most_cost", values["llm_most_cost"], origin["llm_most_cost"]),
         llm_price_in=_price("llm_price_in", values["llm_price_in"], origin["llm_price_in"]),
         llm_price_out=_price("llm_price_out", values["llm_price_out"], origin["llm_price_out"]),
         embedding=values["embedding"] or DEFAULT_EMBEDDING,
@@ -152,9 +171,9 @@ def _flag(name: str, value: str, source: str) -> bool:
     raise UsageError(f"{source}: {name} is {value!r}", "use 1 or 0")
 
 
-def _number(name: str, value: str, source: str) -> int:
-    if not (value.isascii() and value.isdigit()) or int(value) == 0:
-        raise UsageError(f"{source}: {name} is {value!r}", "use a positive whole number")
+def _number(name: str, value: str, source: str, least: int = 1) -> int:
+    if not (value.isascii() and value.isdigit()) or int(value) < least:
+        raise UsageError(f"{source}: {name} is {value!r}", f"use a {'positive ' if least else ''}whole number")
     return int(value)
 
 

@@ -45,11 +45,11 @@ def test_a_model_explains_what_the_rules_do_not_know_and_a_replay_says_the_same(
     triage: Run, job: Path, tmp_path: Path
 ) -> None:
     words = ("diagnose", "job.out", "--format", "json", "--no-record")
-    with OpenAIServer([as_json(SAID)]) as server:
+    with OpenAIServer([as_json(SAID), as_json({"refuted": False, "objections": []})]) as server:
         first = answer(triage(*words, "--trace", "t.jsonl", **server.env()))
     assert (first["failure_type"], first["produced_by"]) == ("collective-mismatch", "llm:openai:scripted")
-    assert [prompt["name"] for prompt in first["prompts"]] == ["diagnose"]
-    assert first["usage"]["llm_calls"] == 1
+    assert [prompt["name"] for prompt in first["prompts"]] == ["diagnose-tools", "diagnose", "diagnose-critic"]
+    assert first["usage"]["llm_calls"] == 2
     assert "test-key-0123456789" not in (tmp_path / "t.jsonl").read_text()
     again = answer(triage(*words, "--replay", "t.jsonl"))
     changes = {"timing": 0, "usage": 0}

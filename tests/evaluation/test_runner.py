@@ -17,6 +17,7 @@ import pytest
 from tests.evaluation import make, spies
 from tests.openai_server import Answer, OpenAIServer, status
 from triage import config, kb
+from triage.agents import failure_agent
 from triage.cli import wiring
 from triage.errors import InputError, TriageError
 from triage.evaluation import record, runner, staging
@@ -165,7 +166,7 @@ def test_a_model_answers_as_two_of_the_baselines(tmp_path: Path) -> None:
     header = record.read_run(tmp_path / "run")
     assert (header["model"], [p["name"] for p in header["prompts"]]) == (
         "openai:scripted",
-        ["baseline", "diagnose", "diagnose-repair"],
+        ["baseline", *failure_agent.PROMPTS],
     )
     assert len(header["prompts"][0]["sha256"]) == 64
     assert "key-0123456789" not in (tmp_path / "run" / "run.json").read_text()

@@ -45,6 +45,34 @@ class Answer:
         return self.failure_type not in _NO_CAUSE
 
 
+def schema(labels: Taxonomy) -> dict[str, Any]:
+    """The JSON schema of an answer, for servers that hold a model to one."""
+    words = {"type": "string"}
+    line = {
+        "file": words,
+        "line": {"type": "integer"},
+        "quote": words,
+        "role": {"enum": ["root", "cascade", "context"]},
+    }
+    fields = {
+        "outcome": {"enum": sorted(labels.outcomes)},
+        "failure_type": {"enum": list(labels.types)},
+        "root_cause_class": {"enum": sorted(labels.root_cause_classes)},
+        "root_cause": words,
+        "cited": {"type": "array", "maxItems": MOST_CITED, "items": _object(line)},
+        "nodes": {"type": "array", "maxItems": 8, "items": words},
+        "ranks": {"type": "array", "maxItems": 16, "items": {"type": "integer"}},
+        "action": {"enum": list(labels.actions)},
+        "steps": {"type": "array", "maxItems": MOST_STEPS, "items": _object({"step": words, "why": words})},
+        "against": words,
+    }
+    return _object(fields)
+
+
+def _object(fields: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+
+
 def read(text: str, labels: Taxonomy) -> tuple[Answer | None, tuple[str, ...]]:
     """The answer, or None and in words what is wrong with it."""
     found = find_object(text)
@@ -58,13 +86,13 @@ def read(text: str, labels: Taxonomy) -> tuple[Answer | None, tuple[str, ...]]:
             outcome=cast(Outcome, found["outcome"]),
             failure_type=found["failure_type"],
             root_cause_class=found["root_cause_class"],
-            root_cause=_text(found["root_cause"], _CAUSE),
+            root_cause=read_text(found["root_cause"], _CAUSE),
             cited=tuple(_cited(found.get("cited"))),
             nodes=tuple(n for n in _items(found.get("nodes")) if isinstance(n, str) and n.strip()),
-            ranks=tuple(n for n in map(_number, _items(found.get("ranks"))) if n is not None),
+            ranks=tuple(n for n in map(read_number, _items(found.get("ranks"))) if n is not None),
             action=found["action"],
             steps=tuple(_steps(found.get("steps"))),
-            against=_text(found.get("against", ""), _STEP),
+            against=read_text(found.get("against", ""), _STEP),
         ),
         (),
     )
@@ -86,13 +114,13 @@ def _problems(found: dict[str, Any], labels: Taxonomy) -> Iterator[str]:
 
 def _cited(value: Any) -> Iterator[Cited]:
     for item in _items(value)[:MOST_CITED]:
-        number = _number(item.get("line")) if isinstance(item, dict) else None
+        number = read_number(item.get("line")) if isinstance(item, dict) else None
         if number is not None:
             role = item.get("role")
             yield Cited(
                 str(item.get("file", "")),
                 number,
-                _text(item.get("quote", ""), _STEP),
+                read_text(item.get("quote", ""), _STEP),
                 role if role in ("root", "cascade", "context") else "context",
             )
 
@@ -101,17 +129,19 @@ def _steps(value: Any) -> Iterator[tuple[str, str]]:
     for item in _items(value)[:MOST_STEPS]:
         step, why = (item.get("step"), item.get("why", "")) if isinstance(item, dict) else (item, "")
         if isinstance(step, str) and step.strip():
-            yield _text(step, _STEP), _text(why, _STEP)
+            yield read_text(step, _STEP), read_text(why, _STEP)
 
 
 def _items(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _number(value: Any) -> int | None:
+def read_number(value: Any) -> int | None:
+    """A whole number that is not negative, as models write one."""
     text = str(value)
     return int(text) if not isinstance(value, bool) and text.isascii() and text.isdigit() and len(text) < 12 else None
 
 
-def _text(value: Any, most: int) -> str:
+def read_text(value: Any, most: int) -> str:
+    """In one line of at most so many characters."""
     return " ".join(str(value or "").split())[:most]

@@ -38,7 +38,7 @@ class Grounded:
 def ground(answer: Answer, lines: Lines, corpus: str, nodes: frozenset[str], ranks: frozenset[int]) -> Grounded:
     """lines: all that may be cited; corpus: all that the model was told of this job; nodes, ranks: those that occur."""
     dropped: list[str] = []
-    cited = tuple(c for c in answer.cited if _holds(c, lines, dropped))
+    cited = tuple(c for c in answer.cited if holds(c, lines, dropped))
     good_nodes = tuple(n for n in answer.nodes if _kept(n in nodes or _occurs(n, corpus), f"node {n}", dropped))
     good_ranks = tuple(r for r in answer.ranks if _kept(r in ranks, f"rank {r}", dropped))
     steps = tuple(s for s in answer.steps if _kept(not unknown_names(" ".join(s), corpus), f"step {s[0]!r}", dropped))
@@ -74,7 +74,8 @@ def _kept(good: bool, what: str, dropped: list[str]) -> bool:
     return good
 
 
-def _holds(cited: Cited, lines: Lines, dropped: list[str]) -> bool:
+def holds(cited: Cited, lines: Lines, dropped: list[str]) -> bool:
+    """Whether the line was shown and has the words; what is wrong with it goes into `dropped`."""
     line = lines.get((cited.file, cited.line))
     where = f"{cited.file}:{cited.line}"
     if line is None:

@@ -1,79 +1,121 @@
 """Rules and model together: one answer, both as hypotheses where they disagree. Pure.
 
-The rules' answer is never thrown away. The model leads where the rules name no cause or only a symptom; elsewhere its
-word beside theirs makes the status fall, for two readings of the same log are no certainty.
+What the rules name is never replaced by what one answer of a model says, and lines that it cites beside theirs are
+context: where the rules know a cause, a model cannot make the failure type or the evidence worse. It leads only by a
+line that tells of trouble and that no rule knows, where the rules name no cause; over a mere symptom of low status only
+when several answers agree on one place. What the rules know and leave open, such as a kill by nobody knows whom, stays
+open. Elsewhere its word beside theirs makes the status fall, for two readings of the same log are no certainty.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
-from triage.agents.answer import Answer
+from triage.agents.agreement import Vote, roots
+from triage.agents.answer import Answer, Cited
+from triage.agents.critic import NONE, Criticism
 from triage.agents.grounding import Lines
-from triage.domain import Diagnosis, Evidence, Hypothesis, Remedy, Status, Suspects
+from triage.compress import guard, telling
+from triage.domain import Diagnosis, Evidence, Hypothesis, LogLine, Remedy, Role, Status, Suspects
 from triage.taxonomy import Taxonomy
 from triage.text import excerpt
 
 _FALLS: dict[Status, Status] = {"established": "supported", "supported": "hypothesis", "hypothesis": "hypothesis"}
+_CRITICISM = "speaks against the answer, as the model says"
 
 
-def merge(rules: Diagnosis, answer: Answer, lines: Lines, labels: Taxonomy, model: str) -> Diagnosis:
-    """answer: grounded, so each line that it cites is one of these."""
-    evidence, cited = _with_cited(rules.evidence, answer, lines)
-    theirs = Hypothesis(
-        answer.failure_type,
-        answer.root_cause_class,
-        answer.root_cause,
-        "unknown" if answer.failure_type == "unknown" else "hypothesis",
-        supporting=tuple(cited),
-        check=answer.against,
-    )
-    if answer.failure_type == rules.failure_type:
-        return _agreed(replace(rules, evidence=evidence), answer, cited, model)
-    if _may_lead(rules, answer, labels):
-        return _led(replace(rules, evidence=evidence), answer, theirs, labels, model)
-    status = _FALLS.get(rules.status, rules.status)
-    note = f"{model} reads it as {answer.failure_type}: {answer.root_cause}"
-    own = rules.hypotheses[:1] or (_of_rules(rules),)
-    return replace(
-        rules,
-        evidence=evidence,
-        status=status,
-        hypotheses=(replace(own[0], status=status), theirs, *rules.hypotheses[1:]),
-        missing=(*rules.missing, note),
-    )
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What an answer is measured by. lines: those that may be cited; knows: whether a rule knows a line."""
+
+    lines: Lines
+    labels: Taxonomy
+    knows: Callable[[LogLine], bool]
 
 
-def _may_lead(rules: Diagnosis, answer: Answer, labels: Taxonomy) -> bool:
-    """Where the rules know no cause; or only a symptom, and the model more than that."""
-    if not answer.names_a_cause or rules.outcome == "healthy":
+def may_lead(rules: Diagnosis, vote: Vote, by: Measure) -> bool:
+    """Whether the model's answer may stand before the rules'."""
+    answer = vote.leader
+    if not answer.names_a_cause or answer.outcome == "healthy" or rules.outcome == "healthy" or not vote.majority:
+        return False
+    mine = {(e.file, e.line) for e in rules.evidence}
+    if not any(_tells(by.lines[place]) and not by.knows(by.lines[place]) for place in roots(answer) - mine):
         return False
     if rules.failure_type == "unknown":
         return True
-    symptom = labels.types[rules.failure_type].symptom and rules.status in ("hypothesis", "unknown")
-    return symptom and not labels.types[answer.failure_type].symptom
+    symptom = by.labels.types[rules.failure_type].symptom and rules.status in ("hypothesis", "unknown")
+    return symptom and not by.labels.types[answer.failure_type].symptom and vote.unanimous
 
 
-def _agreed(rules: Diagnosis, answer: Answer, cited: Sequence[str], model: str) -> Diagnosis:
-    """The model's words, the rules' status: that two say the same of one log is no new evidence."""
-    if not answer.names_a_cause:
-        return rules
-    first = rules.hypotheses[0] if rules.hypotheses else _of_rules(rules)
-    supporting = tuple(dict.fromkeys((*first.supporting, *cited)))
-    mine = replace(first, root_cause=answer.root_cause, supporting=supporting)
+def _tells(line: LogLine) -> bool:
+    """Does it tell of trouble, by its level or its words?"""
+    return line.level in ("error", "fatal") or bool(guard.alarm(line.text)) or telling.telling(line.text)
+
+
+def merge(rules: Diagnosis, vote: Vote, by: Measure, model: str, criticism: Criticism = NONE) -> Diagnosis:
+    """vote: of grounded answers, so each line that they cite may be cited; so may each of the criticism."""
+    answer = vote.leader
+    could_lead = answer.failure_type != rules.failure_type and may_lead(rules, vote, by)
+    leads = could_lead and not criticism.refuted
+    book = _Book(rules, by.lines, list(rules.evidence))
+    cited = book.cite(answer, leads=leads)
+    theirs = [_hypothesis(answer, cited), *(_hypothesis(a, book.cite(a)) for a in vote.others)]
+    against = book.cite_against(criticism)
+    if leads:
+        found = _led(rules, answer, cited, theirs, by.labels, model)
+    elif answer.failure_type == rules.failure_type:
+        found = _agreed(rules, vote, cited, theirs[1:], model)
+    else:
+        found = _beside(rules, theirs, model)
+    place = 1 if could_lead and not leads else 0  # of the hypothesis that was criticised
+    return _criticised(replace(found, evidence=tuple(book.evidence)), against, place, criticism.check)
+
+
+def _beside(rules: Diagnosis, theirs: Sequence[Hypothesis], model: str) -> Diagnosis:
+    """The rules' answer first, what else was read behind it, and a lower status."""
+    status = _FALLS.get(rules.status, rules.status)
+    first, *others = rules.hypotheses or (_of_rules(rules),)
+    notes = tuple(f"{model} reads it as {h.failure_type}: {h.root_cause}" for h in theirs)
     return replace(
         rules,
-        root_cause=answer.root_cause,
+        status=status,
+        hypotheses=(replace(first, status=status), *theirs, *others),
+        missing=(*rules.missing, *notes),
+    )
+
+
+def _agreed(rules: Diagnosis, vote: Vote, cited: Sequence[str], others: Sequence[Hypothesis], model: str) -> Diagnosis:
+    """The model's words behind the rules' own; one answer more on one log is no new evidence, several that agree are a little."""
+    answer = vote.leader
+    result = _beside(rules, others, model) if others else rules
+    if not answer.names_a_cause:
+        return result
+    theirs = {(e.file, e.line) for e in rules.evidence if e.role == "root"}
+    if vote.unanimous and rules.status == "hypothesis" and theirs & roots(answer):
+        result = replace(result, status="supported")
+    first, *rest = result.hypotheses or (_of_rules(result),)
+    words = f"{rules.root_cause} {model} reads it so: {answer.root_cause}"
+    supporting = tuple(dict.fromkeys((*first.supporting, *cited)))
+    return replace(
+        result,
+        root_cause=words,
         root_cause_class=answer.root_cause_class if rules.root_cause_class == "unknown" else rules.root_cause_class,
         suspects=rules.suspects if _any(rules.suspects) else Suspects(answer.nodes, answer.ranks),
-        hypotheses=(mine, *rules.hypotheses[1:]),
+        hypotheses=(replace(first, status=result.status, root_cause=words, supporting=supporting), *rest),
         remediation=(*rules.remediation, *_steps(answer, cited)),
         produced_by=f"llm:{model}",
     )
 
 
-def _led(rules: Diagnosis, answer: Answer, theirs: Hypothesis, labels: Taxonomy, model: str) -> Diagnosis:
+def _led(
+    rules: Diagnosis,
+    answer: Answer,
+    cited: Sequence[str],
+    theirs: Sequence[Hypothesis],
+    labels: Taxonomy,
+    model: str,
+) -> Diagnosis:
     return replace(
         rules,
         outcome=answer.outcome if rules.outcome == "unknown" else rules.outcome,
@@ -84,10 +126,33 @@ def _led(rules: Diagnosis, answer: Answer, theirs: Hypothesis, labels: Taxonomy,
         root_cause=answer.root_cause,
         action=answer.action,
         suspects=Suspects(answer.nodes, answer.ranks) if answer.nodes or answer.ranks else rules.suspects,
-        chain=tuple(dict.fromkeys((*theirs.supporting, *rules.chain))),
-        hypotheses=(theirs, *(rules.hypotheses or (_of_rules(rules),))),
-        remediation=(*_steps(answer, theirs.supporting), *rules.remediation),
+        chain=tuple(dict.fromkeys((*cited, *rules.chain))),
+        hypotheses=(theirs[0], *(rules.hypotheses or (_of_rules(rules),)), *theirs[1:]),
+        remediation=(*_steps(answer, cited), *rules.remediation),
         produced_by=f"llm:{model}",
+    )
+
+
+def _criticised(found: Diagnosis, against: Sequence[str], at: int, check: str) -> Diagnosis:
+    """The hypothesis at this place with what speaks against it; the status falls where it is the first."""
+    if not against or len(found.hypotheses) <= at:
+        return found
+    status = _FALLS.get(found.status, found.status) if at == 0 else found.status
+    ranked = list(found.hypotheses)
+    mine = ranked[at]
+    ranked[at] = replace(
+        mine,
+        status=status if at == 0 else mine.status,
+        against=tuple(dict.fromkeys((*mine.against, *against))),
+        check=mine.check or check,
+    )
+    return replace(found, status=status, hypotheses=tuple(ranked))
+
+
+def _hypothesis(answer: Answer, cited: Sequence[str]) -> Hypothesis:
+    status: Status = "hypothesis" if answer.failure_type != "unknown" else "unknown"
+    return Hypothesis(
+        answer.failure_type, answer.root_cause_class, answer.root_cause, status, tuple(cited), check=answer.against
     )
 
 
@@ -106,23 +171,39 @@ def _steps(answer: Answer, cited: Sequence[str]) -> tuple[Remedy, ...]:
     )
 
 
-def _with_cited(
-    evidence: tuple[Evidence, ...], answer: Answer, lines: Lines
-) -> tuple[tuple[Evidence, ...], tuple[str, ...]]:
-    """The evidence with what the model cites besides, and the ids of the lines it cites as root or cascade."""
-    found = list(evidence)
-    ids: list[str] = []
-    for cited in answer.cited:
-        there = next((e for e in found if (e.file, e.line) == (cited.file, cited.line)), None)
+@dataclass(slots=True)
+class _Book:
+    """The evidence, to which what a model cites is added: as context, unless it leads."""
+
+    rules: Diagnosis
+    lines: Lines
+    evidence: list[Evidence]
+
+    def cite(self, answer: Answer, leads: bool = False) -> tuple[str, ...]:
+        """The ids of what it cites as root or cascade."""
+        ids = []
+        for cited in answer.cited:
+            there = self._there(cited, cited.role if leads else "context", answer.failure_type, "cited by the model")
+            if cited.role != "context":
+                ids.append(there.id)
+        return tuple(dict.fromkeys(ids))
+
+    def cite_against(self, criticism: Criticism) -> tuple[str, ...]:
+        found = (
+            self._there(o.cited, "context", self.rules.failure_type, f"{_CRITICISM}: {o.why}")
+            for o in criticism.objections
+        )
+        return tuple(dict.fromkeys(e.id for e in found))
+
+    def _there(self, cited: Cited, role: Role, kind: str, title: str) -> Evidence:
+        there = next((e for e in self.evidence if (e.file, e.line) == (cited.file, cited.line)), None)
         if there is None:
-            line = lines[(cited.file, cited.line)]
+            line = self.lines[(cited.file, cited.line)]
             at = line.text.casefold().find(cited.quote.casefold())
             span = (at, at + len(cited.quote)) if at >= 0 else None
             there = Evidence(
-                f"E{len(found) + 1}", cited.file, cited.line, excerpt(line.text, span), cited.role, answer.failure_type,
-                title="cited by the model", rank=line.rank, node=line.node, gpu=line.gpu, time=line.time, repeats=line.repeats,
+                f"E{len(self.evidence) + 1}", cited.file, cited.line, excerpt(line.text, span), role, kind,
+                title=title, rank=line.rank, node=line.node, gpu=line.gpu, time=line.time, repeats=line.repeats,
             )  # fmt: skip
-            found.append(there)
-        if cited.role != "context":
-            ids.append(there.id)
-    return tuple(found), tuple(dict.fromkeys(ids))
+            self.evidence.append(there)
+        return there

@@ -34,6 +34,12 @@ def diagnose(
     ),
     no_record: bool = typer.Option(False, "--no-record", help="Do not write to the incident database."),
     llm: str | None = typer.Option(None, "--llm", metavar="MODEL|off", help="The model to ask; off: rules only."),
+    samples: str | None = typer.Option(
+        None, "--samples", metavar="N", help="Answers of the model; their agreement counts."
+    ),
+    critic: bool | None = typer.Option(
+        None, "--critic/--no-critic", help="A second pass against the model's answer; default: where it would lead."
+    ),
     trace: Path | None = typer.Option(None, "--trace", metavar="FILE", help="Append each exchange with the model."),
     replay: Path | None = typer.Option(None, "--replay", metavar="FILE", help="Answer from a trace, with no model."),
     print_prompt: bool = typer.Option(False, "--print-prompt", help="Print what a model would be asked, and stop."),
@@ -48,17 +54,18 @@ def diagnose(
         raise UsageError("no input", "give log files, folders, or - for stdin: triage diagnose job.out")
     chosen = output.check_format(format)
     from triage import pipeline
-    from triage.cli import good_runs, wiring
+    from triage.cli import asking, good_runs, wiring
 
-    settings = wiring.settings(llm)
+    settings = wiring.settings(llm, llm_samples=samples, llm_critic=None if critic is None else str(int(critic)))
     rules = wiring.learned_rules(settings, writes=not no_record)
     parts = wiring.parts(settings, output.teller(quiet), record=not no_record, rules=rules)
     parts = wiring.with_good_runs(parts, settings, writes=not no_record)
     if print_prompt:
-        output.write(_prompt(paths, replace(parts, record=None)))
+        output.write(_prompt(paths, replace(parts, record=None), settings))
         return 0
     if trace or replay:
-        parts = replace(parts, explain=wiring.explain(_traced(settings, trace, replay), parts.tell))
+        model = _traced(settings, trace, replay)
+        parts = replace(parts, explain=asking.explain(model, settings, parts.knowledge.matcher, parts.tell))
     alone = good is not None and "none" in good
     if good and alone and len(good) > 1:
         raise UsageError("--good none stands beside a path", "give the paths of one good run, or none")
@@ -71,10 +78,10 @@ def diagnose(
     return 1 if result.status == "unknown" else 0
 
 
-def _prompt(paths: list[str], parts: Parts) -> str:
+def _prompt(paths: list[str], parts: Parts, settings: Settings) -> str:
     """For those who ask a model of their own by hand: as a model of the settings would get it."""
     from triage import kb, pipeline, prompts
-    from triage.agents import failure_agent
+    from triage.agents.case import Case, inputs
     from triage.evidence.known import known_nodes
     from triage.llm.clean import clean_text
     from triage.redact.pseudonyms import Pseudonyms
@@ -82,8 +89,8 @@ def _prompt(paths: list[str], parts: Parts) -> str:
     asked: list[str] = []
 
     def keep(log: JobLog, folded: Folded, rules: Diagnosis) -> Diagnosis:
-        case = failure_agent.Case(log, folded, rules)
-        text = prompts.load("diagnose").fill(**failure_agent.inputs(case, kb.taxonomy()))
+        told = inputs(Case(log, folded, rules), kb.taxonomy(), settings.llm_context)
+        text = prompts.load("diagnose").fill(**told)
         asked.append(Pseudonyms(known_nodes(log)).hide(clean_text(text)))
         return rules
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from triage import config, kb, scanning
 from triage.config import Settings
 from triage.diagnose.judge import Knowledge
-from triage.domain import Diagnosis, Folded, History, JobLog, Similar
+from triage.domain import Diagnosis, History, Similar
 from triage.errors import IndexUnavailableError
 from triage.evidence.match import Matcher
 from triage.learned import ROUTINE_SIGNATURES, Rules
-from triage.pipeline import Explain, Parts, Recall, Record, Remember, Tell
+from triage.pipeline import Parts, Recall, Record, Remember, Tell
 from triage.runbooks import runbooks
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from triage.store.rules import RuleStore
 
 
-def settings(llm: str | None = None) -> Settings:
+def settings(llm: str | None = None, **flags: str | None) -> Settings:
     _tell_unknown()
-    return config.load({"llm": llm})
+    return config.load({"llm": llm, **flags})
 
 
 @functools.cache
@@ -48,11 +48,14 @@ def knowledge() -> Knowledge:
 
 def parts(chosen: Settings, tell: Tell, record: bool = True, similar: bool = True, rules: Rules | None = None) -> Parts:
     """Everything a diagnosis needs; database and index are opened only when they are used. rules: those learned."""
+    from triage.cli import asking
+
+    known = knowledge()
     return Parts(
-        knowledge=knowledge(),
+        knowledge=known,
         filters=kb.filter_rules(),
         recall=_recall(chosen) if similar else None,
-        explain=explain(model(chosen), tell),
+        explain=asking.explain(model(chosen), chosen, known.matcher, tell),
         record=_record(chosen) if record else None,
         remember=_remember(chosen) if similar else None,
         tell=tell,
@@ -60,21 +63,6 @@ def parts(chosen: Settings, tell: Tell, record: bool = True, similar: bool = Tru
         rules=rules,
         jobs=chosen.jobs or scanning.usable_cpus(),
     )
-
-
-def explain(asked: Private | None, tell: Tell) -> Explain | None:
-    """The failure agent with this model; None without one."""
-    if asked is None:
-        return None
-
-    def explained(log: JobLog, folded: Folded, rules: Diagnosis) -> Diagnosis:
-        from triage.agents import failure_agent
-        from triage.evidence.known import known_nodes
-
-        private = asked.for_job(known_nodes(log))
-        return failure_agent.explain(failure_agent.Case(log, folded, rules), private, kb.taxonomy(), tell=tell)
-
-    return explained
 
 
 def with_good_runs(parts: Parts, chosen: Settings, writes: bool) -> Parts:

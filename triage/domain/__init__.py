@@ -4,6 +4,7 @@ Line numbers are 1-based and count `\\n` only, in the file as the user has it (d
 Times are timezone-aware; a stamp that names no zone is taken as UTC, and kernel stamps since boot have no time.
 """
 
+from triage.domain.agent import AgentRun, ToolUse
 from triage.domain.compared import Compared, Difference, DifferenceKind, Place
 from triage.domain.diagnosis import (
     ClockNote,
@@ -42,6 +43,7 @@ from triage.domain.stream import LeftOut, StreamEvent, StreamLine, Turn, Turned
 
 __all__ = [
     "PLACEHOLDERS",
+    "AgentRun",
     "Cascade",
     "ClockNote",
     "Compared",
@@ -96,6 +98,7 @@ __all__ = [
     "Suspects",
     "Template",
     "Timeline",
+    "ToolUse",
     "Turn",
     "Turned",
     "When",

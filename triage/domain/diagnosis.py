@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from triage.domain.agent import AgentRun
 from triage.domain.compared import Compared
 from triage.domain.labels import Outcome, Risk, Role, Stage, Status
 from triage.domain.lines import LogLine, Run
@@ -210,7 +211,10 @@ class Diagnosis:
     prompts: tuple[PromptUsed, ...] = ()
     missing: tuple[str, ...] = ()
     timing: Mapping[str, float] = field(default_factory=dict)  # seconds per stage
-    usage: Mapping[str, int] = field(default_factory=dict)  # llm calls, tokens_in, tokens_out
+    usage: Mapping[str, float] = field(
+        default_factory=dict
+    )  # llm calls, tokens_in, tokens_out; cost where prices are known
+    agent: AgentRun | None = None  # what a model did, where one was asked
     files: tuple[str, ...] = ()
     incident: int | None = None
     fingerprint: str = ""  # of the failure, ranks, nodes and numbers removed

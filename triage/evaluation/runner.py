@@ -55,7 +55,7 @@ class Plan:
         if self.settings.llm == "off":
             return self.seconds
         baselines = baseline_llm.CALLS * self.settings.llm_timeout + _BESIDE_MODEL if self.asks else 0.0
-        return self.seconds + (failure_agent.LIMITS.seconds or 0.0) + baselines
+        return self.seconds + (failure_agent.LIMITS.seconds or 0.0) * self.settings.llm_samples + baselines
 
 
 Tell = Callable[

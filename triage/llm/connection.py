@@ -130,7 +130,11 @@ class Connection:
 
 
 def tool_calls(message: AIMessage) -> tuple[ToolCall, ...]:
-    """As the model wrote them, those whose arguments are no JSON too, in no other order than theirs within each kind."""
+    """In their order and as the model wrote them; of an answer that came whole, those with arguments of JSON first."""
+    from langchain_core.messages import AIMessageChunk
+
+    if isinstance(message, AIMessageChunk):  # its own reading would complete arguments that were cut
+        return tuple(ToolCall(c["id"] or "", c["name"] or "", c["args"] or "") for c in message.tool_call_chunks)
     good = [ToolCall(c["id"] or "", c["name"], json.dumps(c["args"], ensure_ascii=False)) for c in message.tool_calls]
     odd = [ToolCall(c["id"] or "", c["name"] or "", c["args"] or "") for c in message.invalid_tool_calls]
     return (*good, *odd)
@@ -138,14 +142,13 @@ def tool_calls(message: AIMessage) -> tuple[ToolCall, ...]:
 
 def _to_langchain(message: Message) -> BaseMessage:
     from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+    from langchain_core.messages.tool import invalid_tool_call
 
     if message.role == "tool":
         return ToolMessage(content=message.content, tool_call_id=message.call_id)
     if message.role == "assistant":
-        calls = [
-            {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
-            for c in message.tool_calls
-        ]
-        return AIMessage(content=message.content, additional_kwargs={"tool_calls": calls} if calls else {})
+        # As what cannot be read, their arguments go back as the model wrote them.
+        calls = [invalid_tool_call(id=c.id, name=c.name, args=c.arguments, error=None) for c in message.tool_calls]
+        return AIMessage(content=message.content, invalid_tool_calls=calls)
     kinds: dict[str, type[BaseMessage]] = {"system": SystemMessage, "user": HumanMessage}
     return kinds[message.role](content=message.content)

@@ -83,7 +83,11 @@ class ModelNonsenseError(ModelError):
 
 
 class ModelBudgetError(ModelError):
-    """The limits are spent; nothing was asked."""
+    """The limits are spent; nothing was asked. limit: which: calls, tokens, seconds or cost."""
+
+    def __init__(self, message: str, hint: str = "", limit: str = "") -> None:
+        super().__init__(message, hint)
+        self.limit = limit
 
 
 class ReplayError(ModelError):

@@ -22,10 +22,10 @@ class Limits:
     cost: float | None = None
 
     def times(self, n: int) -> Limits:
-        """For n pieces of work of this size."""
-        most = (self.calls, self.tokens, self.seconds, self.cost)
-        calls, tokens, seconds, cost = (None if m is None else m * n for m in most)
-        return Limits(None if calls is None else int(calls), None if tokens is None else int(tokens), seconds, cost)
+        """For n pieces of work of this size; what may be spent in money stays."""
+        calls = None if self.calls is None else self.calls * n
+        tokens = None if self.tokens is None else self.tokens * n
+        return replace(self, calls=calls, tokens=tokens, seconds=None if self.seconds is None else self.seconds * n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,7 @@ class Limited:
     def __init__(self, model: ChatModel, limits: Limits = Limits(), prices: Prices = Prices()) -> None:
         self._model, self._limits, self._prices = model, limits, prices
         self._began: float | None = None
+        self._answering = 0.0  # seconds, as the answers tell: the same when they are replayed
         self.used = Usage()
 
     @property
@@ -73,11 +74,10 @@ class Limited:
 
     def nearly(self, share: float) -> str:
         """The limit of which so much is spent: calls, tokens, seconds or cost; "" while all have more left."""
-        seconds = 0.0 if self._began is None else time.monotonic() - self._began
         spent = {
             "calls": (self.used.calls, self._limits.calls),
             "tokens": (self.used.tokens_in + self.used.tokens_out, self._limits.tokens),
-            "seconds": (seconds, self._limits.seconds),
+            "seconds": (self._answering, self._limits.seconds),
             "cost": (self.cost or 0.0, self._limits.cost),
         }
         return next((name for name, (so_far, most) in spent.items() if most is not None and so_far >= share * most), "")
@@ -100,24 +100,25 @@ class Limited:
     def _within(self, request: Request) -> Request:
         limits, used = self._limits, self.used
         if limits.calls is not None and used.calls >= limits.calls:
-            raise _spent(f"{limits.calls} calls")
+            raise _spent("calls", f"{limits.calls} calls")
         if limits.cost is not None and (self.cost or 0.0) >= limits.cost:
-            raise _spent(f"a cost of {limits.cost:g}")
+            raise _spent("cost", f"a cost of {limits.cost:g}")
         if limits.tokens is not None:
             needed = estimated_tokens(request.size)
             left = limits.tokens - used.tokens_in - used.tokens_out - needed
             if left <= 0:
-                raise _spent(f"{limits.tokens} tokens")
+                raise _spent("tokens", f"{limits.tokens} tokens")
             request = replace(request, max_tokens=min(request.max_tokens, left))
         if limits.seconds is not None:
             self._began = time.monotonic() if self._began is None else self._began
             rest = limits.seconds - (time.monotonic() - self._began)
             if rest <= 0:
-                raise _spent(f"{limits.seconds:g} s")
+                raise _spent("seconds", f"{limits.seconds:g} s")
             request = replace(request, deadline=min(request.deadline, rest))
         return request
 
     def _count(self, reply: Reply | None, started: float) -> None:
+        self._answering += reply.seconds if reply else 0.0
         used = self.used
         self.used = Usage(
             used.calls + 1,
@@ -127,5 +128,5 @@ class Limited:
         )
 
 
-def _spent(what: str) -> ModelBudgetError:
-    return ModelBudgetError(f"the model was not asked again: the limit of {what} is reached")
+def _spent(limit: str, what: str) -> ModelBudgetError:
+    return ModelBudgetError(f"the model was not asked again: the limit of {what} is reached", limit=limit)

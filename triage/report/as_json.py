@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from triage.domain import (
+    AgentRun,
     Compression,
     Diagnosis,
     Evidence,
@@ -79,7 +80,21 @@ def _document(d: Diagnosis) -> dict[str, Any]:
         "compared": compared_json(d.compared) if d.compared else None,
         "timing": {stage: round(seconds, 3) for stage, seconds in d.timing.items()},
         "usage": {"llm_calls": 0, "tokens_in": 0, "tokens_out": 0, **d.usage},
+        "agent": _agent(d.agent) if d.agent else None,
     }
+
+
+def _agent(a: AgentRun) -> dict[str, Any]:
+    full = {
+        "steps": a.steps,
+        "tools": [_drop_empty(asdict(use), {"problem"}) for use in a.tools],
+        "stopped": a.stopped,
+        "asked": a.asked,
+        "samples": list(a.samples),
+        "objections": a.objections,
+        "objections_dropped": a.dropped,
+    }
+    return _drop_empty(full, {"objections", "objections_dropped"})
 
 
 def _progress(p: Progress) -> dict[str, Any]:

@@ -1,0 +1,144 @@
+"""How a model's call of a tool becomes an answer: checked, bounded, without secrets, fenced as data. Nothing is changed by it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from triage import prompts
+from triage.domain import LogLine, ToolUse
+from triage.errors import TriageError
+from triage.llm.values import ToolCall, ToolSpec
+from triage.redact import redact
+
+MOST_CHARS = 6000  # of one answer
+MOST_LINE = 400  # characters of a line
+MOST_CALLS = 6  # of one reply
+RESULT = "diagnose-tool"
+_KEPT_ARGUMENTS = 300  # characters, in the record of a use
+_TYPES: Mapping[str, type] = {"string": str, "integer": int}
+
+
+class ToolError(Exception):
+    """What is wrong with a call, in words for the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a tool found. lines: those of the log, which may be cited now; text: what is said besides, above them."""
+
+    text: str = ""
+    lines: Sequence[LogLine] = ()
+    names: Sequence[str] = ()  # further words of the log or of what was collected of this job, which may be named now
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """run: given arguments that fit the schema. Errors of run: ToolError, TriageError."""
+
+    spec: ToolSpec
+    run: Callable[[Mapping[str, Any]], Found]
+
+
+def tool(
+    name: str, description: str, run: Callable[[Mapping[str, Any]], Found], **arguments: tuple[str, str, bool]
+) -> Tool:
+    """arguments: name to type (string or integer), meaning, whether it must be given."""
+    schema = {
+        "type": "object",
+        "properties": {name: {"type": kind, "description": means} for name, (kind, means, _) in arguments.items()},
+        "required": [name for name, (_, _, must) in arguments.items() if must],
+    }
+    return Tool(ToolSpec(name, description, schema), run)
+
+
+@dataclass(slots=True)
+class Toolbox:
+    """seen: is given the lines and names of the job that a call showed; uses: each call, in order."""
+
+    tools: Sequence[Tool]
+    seen: Callable[[Sequence[LogLine], Sequence[str]], None]
+    uses: list[ToolUse] = field(default_factory=list)
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        return tuple(known.spec for known in self.tools)
+
+    def use(self, call: ToolCall) -> str:
+        """What the model is told. Never fails: what cannot be done is said in words."""
+        try:
+            found = self._run(call)
+        except (ToolError, TriageError) as error:
+            self._note(call, 0, problem=str(error))
+            return _fenced(call.name, f"not done: {error}")
+        text, shown = _bounded(found)
+        self.seen(shown, found.names)
+        self._note(call, len(shown))
+        return _fenced(call.name, text)
+
+    def _run(self, call: ToolCall) -> Found:
+        known = next((t for t in self.tools if t.spec.name == call.name), None)
+        if known is None:
+            names = ", ".join(t.spec.name for t in self.tools)
+            raise ToolError(f"there is no tool {call.name[:60]!r}; there are {names}")
+        return known.run(_arguments(call, known.spec))
+
+    def _note(self, call: ToolCall, lines: int, problem: str = "") -> None:
+        arguments = redact(call.arguments)[:_KEPT_ARGUMENTS]
+        self.uses.append(ToolUse(call.name[:60], arguments, lines, problem[:_KEPT_ARGUMENTS]))
+
+
+def shown(line: LogLine) -> str:
+    """As models see lines: FILE:LINE TEXT."""
+    return f"{line.file}:{line.number} {redact(line.text)[:MOST_LINE]}"
+
+
+def _bounded(found: Found) -> tuple[str, list[LogLine]]:
+    """The text, and the lines of which there was room."""
+    parts = [redact(line) for line in found.text.split("\n")] if found.text else []
+    room = MOST_CHARS - sum(map(len, parts))
+    lines = []
+    for line in found.lines:
+        said = shown(line)
+        if len(said) + 1 > room:
+            break
+        room -= len(said) + 1
+        lines.append(line)
+        parts.append(said)
+    text = "\n".join(parts)[:MOST_CHARS]
+    left = len(found.lines) - len(lines)
+    return text + (f"\n... {left} more lines than there is room for; ask for less" if left else ""), lines
+
+
+def _fenced(name: str, text: str) -> str:
+    return prompts.load(RESULT).fill(name=name[:60], result=text)
+
+
+def _arguments(call: ToolCall, spec: ToolSpec) -> dict[str, Any]:
+    """Errors: ToolError for what does not fit the schema."""
+    try:
+        given = json.loads(call.arguments or "{}")
+    except ValueError:
+        given = None
+    if not isinstance(given, dict):
+        raise ToolError("the arguments are no JSON object")
+    known = spec.parameters["properties"]
+    given = {name: value for name, value in given.items() if value is not None}
+    if strange := set(given) - set(known):
+        raise ToolError(f"{spec.name} has no argument {', '.join(sorted(strange))[:100]}; it has {', '.join(known)}")
+    if lacking := set(spec.parameters["required"]) - set(given):
+        raise ToolError(f"{spec.name} needs {', '.join(sorted(lacking))}")
+    return {name: _as(known[name]["type"], value, name) for name, value in given.items()}
+
+
+def _as(kind: str, value: Any, name: str) -> Any:
+    """A number that came as text is meant as one."""
+    if kind == "integer" and isinstance(value, str) and value.strip().isascii() and value.strip().isdigit():
+        value = int(value[:12])
+    if isinstance(value, float) and kind == "integer" and value.is_integer():
+        value = int(value)
+    if not isinstance(value, _TYPES[kind]) or isinstance(value, bool):
+        raise ToolError(f"{name} must be of type {kind}")
+    return value

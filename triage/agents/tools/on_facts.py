@@ -1,0 +1,174 @@
+"""Tools that look into what is known besides the log: facts that were collected, signatures and codes, incidents, runbooks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from triage.agents.tools.kit import Found, Tool, ToolError, tool
+from triage.domain import Diagnosis, JobLog, LogFile, LogLine, Runbook, RunbookStep, Similar
+from triage.evidence import account, decode
+from triage.evidence.match import Finding, Matcher
+from triage.evidence.timeline import same_host
+from triage.taxonomy import Taxonomy
+
+MOST_LINES = 40
+MOST_FILES = 40
+MOST_SIGNATURES = 8
+_SYSTEM = ("slurm", "sacct", "kubernetes", "kernel", "fabric")
+_WORD = re.compile(r"[a-z0-9]{3,}")
+
+Incidents = Callable[[str], Sequence[Similar]]  # past incidents for words, the most alike first
+
+
+@dataclass(frozen=True, slots=True)
+class FactTools:
+    """incidents: None where none can be searched."""
+
+    log: JobLog
+    rules: Diagnosis
+    labels: Taxonomy
+    matcher: Matcher
+    runbooks: Mapping[str, Runbook]
+    incidents: Incidents | None = None
+
+    def all(self) -> tuple[Tool, ...]:
+        text = "string"
+        found = [
+            tool(
+                "job_facts",
+                "What was collected of the job, its scheduler and its nodes: files, accounting, lines of kernel and scheduler.",
+                self.job_facts,
+                node=(text, "only lines of this node", False),
+            ),
+            tool(
+                "look_up",
+                "What a signature of the knowledge base, an NVIDIA Xid, an exit code or a whole log line means.",
+                self.look_up,
+                kind=(text, "signature, xid, exit-code or line", True),
+                what=(text, "the id, the number or the line", True),
+            ),
+            tool(
+                "search_runbooks",
+                "What to do for a kind of failure.",
+                self.search_runbooks,
+                words=(text, "a failure type, or words", True),
+            ),
+        ]
+        if self.incidents is not None:
+            about = "Past incidents of other jobs that are like these words, with what helped."
+            found.append(
+                tool("search_incidents", about, self.search_incidents, words=(text, "an error line, or words", True))
+            )
+        return tuple(found)
+
+    def job_facts(self, asked: Mapping[str, Any]) -> Found:
+        node = asked.get("node")
+        files = [f for f in self.log.files if node is None or same_host(f.node, node)]
+        said = [f"job {self.rules.job or 'of unknown id'}, outcome by the rules {self.rules.outcome}"]
+        said += [_file(f) for f in files[:MOST_FILES]]
+        said += [f"and {len(files) - MOST_FILES} more files"] if len(files) > MOST_FILES else []
+        said += [row for f in self.log.files for row in _accounted(f)]
+        lines = [x for f in self.log.files if f.kind in _SYSTEM for x in f.lines if node is None or _of(x, f, node)]
+        if node is not None and not lines:
+            lines = [x for f in self.log.files for x in f.lines if same_host(x.node, node)]
+        return Found("\n".join(said), lines[-MOST_LINES:], names=said)
+
+    def look_up(self, asked: Mapping[str, Any]) -> Found:
+        what = asked["what"].strip()
+        match asked["kind"].strip().lower():
+            case "signature":
+                return Found(self._signature(what))
+            case "xid":
+                return Found(self._xid(_whole(what)))
+            case "exit-code":
+                return Found(decode.exit_code(_whole(what)) or f"{what} has no meaning of its own")
+            case "line":
+                return Found(self._line(LogLine("", 0, what)))
+        raise ToolError("kind must be signature, xid, exit-code or line")
+
+    def _signature(self, what: str) -> str:
+        known = [s for s in self.matcher.signatures if s.id == what]
+        if not known:
+            near = [s.id for s in self.matcher.signatures if what.lower() in f"{s.id} {s.title}".lower()]
+            raise ToolError(f"no signature {what[:60]!r}" + (f"; perhaps {', '.join(near[:12])}" if near else ""))
+        return _of_signature(Finding(LogLine("", 0, ""), known[0]))
+
+    def _xid(self, number: int) -> str:
+        line = LogLine("", 0, f"NVRM: Xid (PCI:0000:3b:00): {number}, pid=1, name=python")
+        found = [f for f in self.matcher.match(line, "kernel") if str(number) in f.signature.id]
+        if not found:
+            raise ToolError(f"the knowledge base has nothing on Xid {number}")
+        return "\n".join(map(_of_signature, found[:MOST_SIGNATURES]))
+
+    def _line(self, line: LogLine) -> str:
+        said = [_of_signature(f) for f in self.matcher.match(line)[:MOST_SIGNATURES]]
+        if means := decode.explain(line.text):
+            said.append(means)
+        return "\n".join(said) or "no signature knows such a line"
+
+    def search_incidents(self, asked: Mapping[str, Any]) -> Found:
+        assert self.incidents is not None
+        found = self.incidents(asked["words"])
+        said = (
+            f"{s.incident} ({s.outcome}): {s.title}; why alike: {s.why}; what helped: {'; '.join(s.remediation[:3]) or 'not told'}"
+            for s in found
+        )
+        return Found(
+            "\n".join(["of other jobs; their nodes and numbers are not this job's", *said]) if found else "none"
+        )
+
+    def search_runbooks(self, asked: Mapping[str, Any]) -> Found:
+        words = set(_WORD.findall(asked["words"].lower()))
+        exact = self.runbooks.get(asked["words"].strip())
+        books = [exact] if exact else sorted(self.runbooks.values(), key=lambda b: -self._likeness(b, words))[:2]
+        books = [b for b in books if b is exact or self._likeness(b, words)]
+        return Found("\n".join(line for book in books for line in _book(book)) or "no runbook has such words")
+
+    def _likeness(self, book: Runbook, words: set[str]) -> int:
+        kind = self.labels.types.get(book.id)
+        return len(words & set(_WORD.findall(f"{book.id} {book.title} {kind.means if kind else ''}".lower())))
+
+
+def _file(file: LogFile) -> str:
+    where = [f"rank {file.rank}"] if file.rank is not None else []
+    where += [f"node {file.node}"] if file.node else []
+    last_run = f", last run from line {file.first_line}" if file.first_line > 1 else ""
+    return f"{file.name}: {file.kind}, {file.lines_in} lines{last_run}{''.join(f', {w}' for w in where)}"
+
+
+def _accounted(file: LogFile) -> Iterator[str]:
+    for row in account.rows(file):
+        times = [f"{name} {at:%Y-%m-%d %H:%M:%S}" for name, at in (("from", row.start), ("to", row.end)) if at]
+        parts = [f"{row.job}: {row.state}", f"exit code {row.exit_code}" if row.exit_code else "", *times, row.nodes]
+        yield ", ".join(filter(None, parts))
+
+
+def _of(line: LogLine, file: LogFile, node: str) -> bool:
+    return same_host(line.node or file.node, node) or node in line.text
+
+
+def _whole(what: str) -> int:
+    """Errors: ToolError."""
+    digits = what.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 8):
+        raise ToolError(f"{what[:40]!r} is no number")
+    return int(what)
+
+
+def _of_signature(found: Finding) -> str:
+    s = found.signature
+    check = f"; to check: {s.check}" if s.check else ""
+    return f"{s.id}: {s.title}. Type {s.failure_type}, cause {s.root_cause_class}, role {s.role}. Remedy: {s.remedy}{check}"
+
+
+def _book(book: Runbook) -> Iterator[str]:
+    yield f"{book.id}: {book.title}; action {book.action}"
+    for name, steps in (("confirm", book.confirm), ("act", book.act), ("verify", book.verify)):
+        yield from (f"- {name}: {_step(step)}" for step in steps[:4])
+
+
+def _step(step: RunbookStep) -> str:
+    return f"{step.step} ({step.why}; {step.risk})" + (f": {step.command}" if step.command else "")

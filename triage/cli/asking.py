@@ -1,0 +1,60 @@
+"""The failure agent as the settings would have it: its options, and what its tools may look into."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from triage import kb
+from triage.config import Settings
+from triage.domain import Diagnosis, Folded, JobLog, Similar
+from triage.evidence.match import Matcher
+from triage.llm.private import Private
+from triage.pipeline import Explain, Tell
+
+_MOST_INCIDENTS = 5
+
+
+def explain(asked: Private | None, chosen: Settings, matcher: Matcher, tell: Tell) -> Explain | None:
+    """The failure agent with this model; None without one."""
+    if asked is None:
+        return None
+
+    def explained(log: JobLog, folded: Folded, rules: Diagnosis) -> Diagnosis:
+        from triage.agents import case, failure_agent
+        from triage.agents.tools.on_facts import FactTools
+        from triage.agents.tools.on_log import LogTools
+        from triage.evidence.known import known_nodes
+        from triage.ingest.again import raw_lines
+        from triage.llm.limits import Prices
+        from triage.runbooks import runbooks
+
+        labels = kb.taxonomy()
+        facts = FactTools(log, rules, labels, matcher, runbooks().of, lambda words: _incidents(chosen, words))
+        options = failure_agent.Options(
+            steps=chosen.llm_steps,
+            samples=chosen.llm_samples,
+            critic=chosen.llm_critic,
+            context=chosen.llm_context,
+            limits=failure_agent.limits(chosen.llm_most_cost),
+            prices=Prices(chosen.llm_price_in, chosen.llm_price_out),
+        )
+        tools = (*LogTools(log, rules, raw_lines).all(), *facts.all())
+        kinds = {file.name: file.kind for file in log.files}
+        return failure_agent.explain(
+            case.Case(log, folded, rules),
+            asked.for_job(known_nodes(log)),
+            labels,
+            options,
+            tools,
+            lambda line: bool(matcher.match(line, kinds.get(line.file, "job"))),
+            tell,
+        )
+
+    return explained
+
+
+def _incidents(chosen: Settings, words: str) -> Sequence[Similar]:
+    from triage.cli import recalling
+    from triage.retrieve.rank import MIN_SCORE_ASKED, Query
+
+    return recalling.similar(chosen, Query(words), _MOST_INCIDENTS, MIN_SCORE_ASKED)[0]
