@@ -110,6 +110,10 @@ SAMPLES = {
         "subprocess.CalledProcessError: Command '['solver']' returned non-zero exit status 1.",
         late=True,
     ),
+    "an-abort-ends-its-step": Sample(
+        "application called MPI_Abort(MPI_COMM_WORLD, 1) - process 0",
+        "slurmstepd: error: *** JOB 33501 ON cn21 CANCELLED AT 2026-03-12T06:00:00 ***",
+    ),
 }
 RULES = {rule.id: rule for rule in kb.cascades()}
 

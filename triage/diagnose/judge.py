@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from triage.diagnose import flight, silence, story, wording
+from triage.diagnose import flight, ownwords, silence, story, wording
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.cause_class import cause_class, common_to_all
 from triage.diagnose.evidence_list import cite
@@ -89,7 +89,9 @@ def _with_cause(facts: Facts, verdict: Verdict, evidence: list[Evidence], knowle
     reached = progress(facts.log.files, facts.steps, root.first.line)
     still = silence.hang_before(facts, root)
     action = "kill-and-restart" if still else _action(facts, root, found, book)
+    own_file = next(f for f in facts.log.files if f.name == root.first.line.file)
     told = [
+        *ownwords.reason_told(root.first, own_file.lines),
         *wording.own_code(facts, root),
         *([still] if still else []),
         *_consequences(verdict),

@@ -8,13 +8,12 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from triage.diagnose import limits
+from triage.diagnose import limits, ownwords
 from triage.domain import JobLog, LogFile, LogLine, Signature
 from triage.evidence.job import job_id
 from triage.evidence.losses import diverged
 from triage.evidence.match import Finding
 from triage.evidence.progress import Step
-from triage.heads import split
 
 Best = dict[tuple[str, int], Finding]
 
@@ -24,13 +23,6 @@ _STOPS_A_RANK = frozenset({"py.waits-for-lock"})
 _LAST = 3  # lines that a script's own traps and launchers print after its last words
 _STOPPED = 75  # weight of last words
 _OTHERS_WAITED = frozenset({"nccl-timeout", "connection-error", "nccl-remote-error", "time-limit", "cancelled"})
-
-_ABORTS = frozenset({"mpi.abort", "py.system-exit"})  # a program's own decision to stop
-_BEFORE, _AFTER = 60, 8  # lines around an abort in which the program's words about it stand; buffers mix them
-_OWN_WORDS = re.compile(
-    r"^\W{0,4}(?:\[?\d{1,6}\]?:? ?)?(?:[\w./-]{1,40}: ?){0,2}(?:fatal )?(?:error|fatal|abort(?:ed|ing)?)\b(?!_)",
-    re.IGNORECASE,
-)
 
 _KILLED = re.compile(
     r"SIGKILL|\bsignal:? 9\b|exit ?code:? ?\(?(?:-9|137)\b|exitcode[ :=]{1,4}(?:-9|137)\b|exit(?:ed with)?(?: exit)? (?:code|status) 137|\bKilled\b"
@@ -62,18 +54,6 @@ _WRONG: dict[str, Any] = {
     "check": "dcgmi diag -r 4 on the node; replay the same batch there and elsewhere",
 }
 
-OWN_WORDS = Signature(
-    id="program.own-words",
-    title="the program says why it stops",
-    patterns=(),
-    failure_type="runtime-error",
-    root_cause_class="unknown",
-    role="root",
-    remedy="Read what the program says: it chose to stop there.",
-    component="program",
-    weight=55,
-)
-
 DIVERGED = Signature(
     id="loss.diverged",
     title="the loss rose many times over its own level and did not come back",
@@ -91,7 +71,7 @@ DIVERGED = Signature(
 def weigh(best: Best, log: JobLog, steps: Mapping[str, Sequence[Step]]) -> None:
     """Changes what each finding counts for, and adds those that only the lines around them tell."""
     _last_words(best, log, steps)
-    _words_before_abort(best, log)
+    ownwords.weigh(best, log, steps)
     _others_killed(best, log)
     _memory_of_others(best, log)
     _same_device_again(best, steps)
@@ -122,25 +102,6 @@ def _last_words(best: Best, log: JobLog, steps: Mapping[str, Sequence[Step]]) ->
 
 def _same_rank(a: LogLine, b: LogLine, file: LogFile) -> bool:
     return file.rank is not None or a.rank is None or b.rank is None or a.rank == b.rank
-
-
-def _words_before_abort(best: Best, log: JobLog) -> None:
-    """Lines in the program's own words beside its call of abort say why; those that a signature knows speak for themselves."""
-    for file in log.files:
-        aborts = [key[1] for key, f in best.items() if key[0] == file.name and f.signature.id in _ABORTS]
-        known = {key[1] for key, f in best.items() if key[0] == file.name and f.signature.role == "root"}
-        if not aborts:
-            continue
-        low, high = min(aborts) - _BEFORE, max(aborts) + _AFTER
-        if any(low <= number <= high for number in known):
-            continue
-        for line in file.lines:
-            if low <= line.number <= high and (file.name, line.number) not in best and _says_why(line):
-                best[(file.name, line.number)] = Finding(line, OWN_WORDS)
-
-
-def _says_why(line: LogLine) -> bool:
-    return line.rule is None and (line.level in ("error", "fatal") or bool(_OWN_WORDS.match(split(line.text)[1][:200])))
 
 
 def _others_killed(best: Best, log: JobLog) -> None:

@@ -14,7 +14,8 @@ from triage.taxonomy import Taxonomy
 ESTABLISHED_WEIGHT = 70
 RIVAL_MARGIN = 10
 SYMPTOM_WEIGHT = 12  # below it a line only says that something was ended
-_LOST_PEER = "a-lost-peer-ends-its-launcher"
+# By these a consequence is none the less told apart from a cause: what brought it about had ended already.
+_ENDED_BEFORE = frozenset({"a-lost-peer-ends-its-launcher", "an-abort-ends-its-step"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ def decide(facts: Facts, labels: Taxonomy, cascades: Sequence[Cascade]) -> Verdi
     pairs = explanations([*roots, *consequences], cascades)
     # What only a failed process can have brought about is no cause, though the process's own reason is not seen.
     led = {e.effect.signature.id for e in pairs if e.by.failure_type == "unknown" and e.by.signature.role == "cascade"}
-    led |= {e.effect.signature.id for e in pairs if e.rule.id == _LOST_PEER and e.by.signature.role == "cascade"}
+    led |= {e.effect.signature.id for e in pairs if e.rule.id in _ENDED_BEFORE and e.by.signature.role == "cascade"}
     ranked = [c for c in rank_causes(roots, pairs) if c.signature.id not in led]
     ranked = joining.outside_last(facts, ranked, pairs)
     consequences += [c for c in roots if c.signature.id in led]

@@ -1,0 +1,141 @@
+"""A program that stops itself: what it says of it is the cause; what launchers and transports print after is not. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from triage.domain import JobLog, LogFile, LogLine, Signature
+from triage.evidence.match import Finding
+from triage.evidence.progress import Step
+from triage.heads import split
+from triage.text import excerpt
+
+Best = dict[tuple[str, int], Finding]
+
+ABORTS = frozenset({"mpi.abort", "py.system-exit"})  # a program's own decision to stop
+_EXITS = frozenset({"slurm.task-exited", "mpi.rank-aborted"})  # its launcher's word that it did
+_STOPS = frozenset({"mpi.abort", "program.fatal", "program.own-words", "fortran.runtime-error"})
+_STEP_ENDED = re.compile(r"\*\*\* STEP ")
+_STEP: dict[str, Any] = {
+    "title": "Slurm ended the step, whose program had stopped itself",
+    "failure_type": "unknown",
+    "role": "cascade",
+    "weight": 5,
+}
+_BEFORE, _AFTER = 60, 8  # lines around an abort in which the program's words about it stand; buffers mix them
+_OWN_WORDS = re.compile(
+    r"^[^\w\[]{0,8}(?:\[?\d{1,6}\]?:? ?)?[^\w\[]{0,8}(?:[\w./-]{1,40}: ?){0,2}(?:fatal )?(?:error|fatal|abort(?:ed|ing)?)\b(?!_)",
+    re.IGNORECASE,
+)
+_TOLD_TO_END = re.compile(r"\bsig(?:nal|term|int|usr)|\bterminat|\binterrupt|\bcancel", re.IGNORECASE)
+_RANK = re.compile(r"\b(?:rank|proc(?:ess(?:or)?)?|task|PE)[ =:#]{1,3}(\d{1,6})\b", re.IGNORECASE)
+# Parts that speak up when their peers go away.
+_TRANSPORTS = frozenset({"pmix", "ucx", "infiniband", "nccl", "openmpi"})
+_FOLLOWED = 20  # weight of what they say then
+_HEADS_ONLY = re.compile(
+    r"(?:error|fatal|called|abort|routine \w{1,40})\W{0,90}(?:\([\w .-]{1,40}\)\W{0,8})?$", re.IGNORECASE
+)
+_REASON_WITHIN = 6  # lines after such a head
+_WORD = re.compile(r"[A-Za-z]{3}")
+_PLACE = re.compile(r"^\W{0,8}(?:FATAL CALLED FROM|Source file|Program:|At line \d)", re.IGNORECASE)
+
+OWN_WORDS = Signature(
+    id="program.own-words",
+    title="the program says why it stops",
+    patterns=(),
+    failure_type="runtime-error",
+    root_cause_class="unknown",
+    role="root",
+    remedy="Read what the program says: it chose to stop there.",
+    component="program",
+    weight=55,
+)
+
+
+def weigh(best: Best, log: JobLog, steps: Mapping[str, Sequence[Step]]) -> None:
+    """Takes what only follows a program's own end for a consequence, and its own words for the cause."""
+    _follow(best, log, steps)
+    for file in log.files:
+        _words_before_abort(best, file)
+    _follow(best, log, steps)
+
+
+def _follow(best: Best, log: JobLog, steps: Mapping[str, Sequence[Step]]) -> None:
+    own = {f.name for f in log.files if f.kind == "job"}
+    stops = [f.line for f in best.values() if f.signature.id in _STOPS and f.line.file in own]
+    for key, f in best.items():
+        if key[0] not in own or f.signature.role != "root":
+            continue
+        after = any(_is_before(stop, f.line) for stop in stops)
+        if f.signature.id == "slurm.cancelled" and after and _STEP_ENDED.search(f.line.text):
+            best[key] = replace(f, signature=replace(f.signature, **_STEP))
+        elif f.signature.component in _TRANSPORTS and (after or _starts_late(f, steps[key[0]])):
+            best[key] = replace(f, signature=replace(f.signature, role="cascade", weight=_FOLLOWED))
+
+
+def _is_before(stop: LogLine, line: LogLine) -> bool:
+    if stop.file == line.file:
+        return stop.number < line.number
+    return bool(stop.time and line.time and stop.time < line.time)
+
+
+def _starts_late(finding: Finding, worked: Sequence[Step]) -> bool:
+    """A launcher that had started the program, which then worked, did not fail to start it."""
+    return finding.signature.id == "mpi.pmi" and any(s.line.number < finding.line.number for s in worked)
+
+
+def _words_before_abort(best: Best, file: LogFile) -> None:
+    """Lines in the program's own words beside its call of abort say why; those that a signature knows speak for themselves."""
+    here = {key[1]: f for key, f in best.items() if key[0] == file.name}
+    known = [n for n, f in here.items() if f.signature.role == "root" and f.signature.failure_type != "cancelled"]
+    aborts = [n for n, f in here.items() if f.signature.id in ABORTS]
+    if not aborts and not known:
+        aborts = [n for n, f in here.items() if f.signature.id in _EXITS]
+    if not aborts:
+        return
+    low, high = min(aborts) - _BEFORE, max(aborts) + _AFTER
+    if any(low <= number <= high for number in known):
+        return
+    named = {rank for n in aborts if (rank := here[n].groups.get("rank"))}
+    for line in file.lines:
+        if low <= line.number <= high and line.number not in here and _says_why(line):
+            best[(file.name, line.number)] = Finding(line, OWN_WORDS, _rank(line, named))
+
+
+def _rank(line: LogLine, named: set[str]) -> dict[str, str]:
+    """The rank that the words name, else the one that called abort."""
+    said = _RANK.search(line.text)
+    if said or (len(named) == 1 and line.rank is None):
+        return {"rank": said[1] if said else next(iter(named))}
+    return {}
+
+
+def _says_why(line: LogLine) -> bool:
+    own = line.level in ("error", "fatal") or bool(_OWN_WORDS.match(split(line.text)[1][:200]))
+    return own and line.rule is None and line.program != "slurm" and not _TOLD_TO_END.search(line.text)
+
+
+def reason(finding: Finding, lines: Sequence[LogLine]) -> LogLine | None:
+    """The line that says why, below one that only says that there is an error. lines: those of its file."""
+    if finding.signature.component != "program" or not _HEADS_ONLY.search(finding.line.text.rstrip()):
+        return None
+    return next(_below(finding.line, lines), None)
+
+
+def _below(head: LogLine, lines: Sequence[LogLine]) -> Iterator[LogLine]:
+    for line in lines:
+        near = head.number < line.number <= head.number + _REASON_WITHIN
+        if near and _WORD.search(split(line.text)[1]) and not _PLACE.match(line.text):
+            yield line
+
+
+def reason_told(finding: Finding, lines: Sequence[LogLine]) -> list[str]:
+    """That line as a sentence, or nothing."""
+    said = reason(finding, lines)
+    if said is None:
+        return []
+    text = excerpt(said.text.strip(), limit=240).replace("`", "'")
+    return [f"It goes on: `{text}` ({said.file}:{said.number})."]
