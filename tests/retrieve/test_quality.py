@@ -1,10 +1,14 @@
-"""Retrieval on labelled questions, written in other words than the knowledge base uses; `-s` prints the table."""
+"""Retrieval on labelled questions: those in other words than the knowledge base uses, and pairs of cases."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 
 from benchmarks import retrieval
+from benchmarks import retrieval_history as history
 from triage import kb
 from triage.retrieve.rank import Query
 from triage.retrieve.retriever import Retriever
@@ -23,7 +27,6 @@ def test_every_question_names_incidents_that_exist() -> None:
 
 
 def test_hybrid_is_better_than_each_kind_alone(retriever: Retriever) -> None:
-    print("\n" + retrieval.table(kb.known_incidents()))  # noqa: T201
     asked = retrieval.questions()
     for part in (asked, [question for question in asked if question.unseen]):
         found = {name: retrieval.quality(rank, part) for name, rank in retrieval.rankings(retriever).items()}
@@ -32,6 +35,36 @@ def test_hybrid_is_better_than_each_kind_alone(retriever: Retriever) -> None:
             assert found["hybrid"].mrr >= found[alone].mrr, alone
         assert found["hybrid"].recall >= 0.85
         assert found["hybrid"].mrr >= 0.75
+
+
+def test_the_pairs_name_what_exists_and_each_case_once() -> None:
+    groups = kb.read_yaml(retrieval.PAIRS)
+    cases = [case for group in groups for case in group["cases"]]
+    incidents = {name for group in groups for name in group.get("incidents", ())}
+    assert len(cases) == len(set(cases))
+    assert set(cases) <= {folder.name for folder in history.CASES.iterdir()}
+    assert incidents <= {incident.id for incident in kb.known_incidents()}
+    assert all(len(group["cases"]) + len(group.get("incidents", ())) > 1 for group in groups)
+    assert len(cases) + len(retrieval.questions()) >= 120
+
+
+def test_figures_of_one_question() -> None:
+    assert retrieval.figures(["x", "a", "y", "b"], ["a", "b"]) == (1.0, 0.5)
+    assert retrieval.figures([*"uvwxy", "a"], ["a"]) == (0.0, 1 / 6)
+    assert retrieval.figures([*"abcde"], [*"abcdefgh"])[0] == 1.0, "no more than five can be among five"
+    assert retrieval.figures(["twin"], ["a"], {"a": "f", "twin": "f"}) == (1.0, 1.0), "shown as one"
+    assert retrieval.figures([], ["a"]) == (0.0, 0.0)
+
+
+@pytest.mark.service
+def test_recorded_outcomes_make_the_best_of_the_rankings(tmp_path: Path) -> None:
+    """Two minutes: all cases are diagnosed."""
+    _asked, found = retrieval.ways(history.diagnosed(), tmp_path)
+    means = {name: np.mean(each, axis=0) for name, each in found.items()}
+    best = means["hybrid with outcomes"]
+    assert all((best >= mean).all() for mean in means.values()), means
+    assert (best - means["dense"] > 0.15).all(), means
+    assert best[0] >= 0.8 and best[1] >= 0.8, means
 
 
 NOTHING_SIMILAR = [
