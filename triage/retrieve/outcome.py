@@ -12,8 +12,8 @@ from datetime import datetime
 from triage.domain import Misled, Recorded
 
 # Weights, chosen on the dev half of eval/retrieval/pairs.yaml; those of one line differ little there.
-_WORKED, _CONFIRMED, _CORRECTED, _UNTOLD = 1.5, 1.2, 1.2, 1.0
-_DID_NOT_WORK, _REJECTED, _MISLED = 0.9, 0.5, 0.6
+_WORKED, _CONFIRMED, _CORRECTED, _UNTOLD = 1.25, 1.2, 1.2, 1.0
+_DID_NOT_WORK, _REJECTED, _MISLED = 0.9, 0.3, 0.6
 OLDEST = 0.6  # of the weight is left to an incident however old it is: a rare failure has no younger precedent
 _MOST_WORDS = 160  # characters of a person's own words within a reason
 

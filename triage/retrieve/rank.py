@@ -14,12 +14,19 @@ from dataclasses import dataclass
 from triage.domain import KnownIncident, Similar
 from triage.retrieve.lexical import Lexicon
 
-MIN_SCORE = 0.40  # for a diagnosis: the same failure type alone does not reach it
+MIN_SCORE = 0.45  # for a diagnosis: the same failure type alone does not reach it
 MIN_SCORE_ASKED = 0.15  # for a person who searches and judges for himself
-_DENSE, _LEXICAL, _STRUCTURED = 0.6, 0.6, 0.7
+_DENSE, _LEXICAL, _STRUCTURED = 0.3, 0.75, 0.7
 _COSINE_NOISE, _COSINE_SAME = 0.2, 0.8  # of this kind of model: unrelated texts, paraphrases
-_NEAR_TYPE, _OTHER_TYPE = 0.9, 0.7  # factors where the failure types differ, within a category and across
-_SAME_FINGERPRINT, _SAME_SIGNATURE = 0.85, 0.3
+_NEAR_TYPE, _NO_CAUSE, _OTHER_TYPE = (
+    0.8,
+    0.7,
+    0.5,
+)  # factors where the failure types differ, within a category and across
+# How much of a structured match each says alone.
+_SAME_FINGERPRINT, _SAME_SIGNATURE, _SAME_ERROR = 0.85, 0.2, 0.3
+_SAME_TYPE, _SAME_VAGUE_TYPE, _OTHER_TYPE_SEEN = 0.6, 0.3, 0.3
+_SAME_CATEGORY, _SAME_CLASS = 0.08, 0.05
 _SIMILAR_TEXT = 0.5  # dense likeness that is worth a word
 _SHORTEST_ERROR = 10  # characters; shorter ones (`Killed`) are in too many logs to prove anything
 _SAYS_NOTHING = frozenset({"", "unknown", "none"})
@@ -33,7 +40,7 @@ class Query:
 
     text: its story in words; error_strings: lines of its log that show the cause; consequences: lines that followed,
     looked through for exact error strings alone. fingerprint, signatures: of the cause; incident: its number in the
-    database, if it has one already.
+    database, if it has one already. other_types: that lines beside it show.
     """
 
     text: str
@@ -44,6 +51,7 @@ class Query:
     consequences: tuple[str, ...] = ()
     fingerprint: str = ""
     signatures: tuple[str, ...] = ()
+    other_types: tuple[str, ...] = ()
     incident: int | None = None
 
     def full_text(self) -> str:
@@ -161,18 +169,21 @@ class Ranker:
             yield _SAME_SIGNATURE, f"same signature {same[0]}"
         category = self._categories.get(query.failure_type, "")
         if query.failure_type not in _SAYS_NOTHING and query.failure_type == incident.failure_type:
-            yield 0.45, f"same failure type {query.failure_type}"
+            share = _SAME_VAGUE_TYPE if query.failure_type in self._vague else _SAME_TYPE
+            yield share, f"same failure type {query.failure_type}"
+        elif incident.failure_type in query.other_types:
+            yield _OTHER_TYPE_SEEN, f"lines of failure type {incident.failure_type} too"
         elif category not in _SAYS_NOTHING and category == self._categories.get(incident.failure_type):
-            yield 0.08, f"same category {category}"
+            yield _SAME_CATEGORY, f"same category {category}"
         if query.root_cause_class not in _SAYS_NOTHING and query.root_cause_class == incident.root_cause_class:
-            yield 0.12, f"same cause class {query.root_cause_class}"
+            yield _SAME_CLASS, f"same cause class {query.root_cause_class}"
         shared = sorted({component.lower() for component in query.components} & self._components[incident.id])
         if shared:
             yield min(0.08 * len(shared), 0.2), f"same component{'s' * (len(shared) > 1)} {', '.join(shared[:3])}"
         held = [form for form in self._errors[incident.id] if form in log]
         if held:
             best = max(held, key=lambda form: (-self._holders.get(form, 1), len(form)))
-            yield 0.6 * self._rarity(best), f"both mention `{self._errors[incident.id][best]}`"
+            yield _SAME_ERROR * self._rarity(best), f"both mention `{self._errors[incident.id][best]}`"
 
     def _agreement(self, query: Query, incident: KnownIncident) -> float:
         """Below 1 where the failure has a definite type and the incident another: the same words may tell another story."""
@@ -181,6 +192,10 @@ class Ranker:
         asked, known = query.failure_type, incident.failure_type
         if asked == known or asked in _SAYS_NOTHING | self._vague:
             return 1.0
+        if known in query.other_types:
+            return 1.0
+        if known in _SAYS_NOTHING and incident.id in self._marks:
+            return _NO_CAUSE  # its cause was never found: it has no answer
         near = known in _SAYS_NOTHING or self._categories.get(asked, "") == self._categories.get(known)
         return _NEAR_TYPE if near else _OTHER_TYPE
 

@@ -76,7 +76,7 @@ class Recall:
                 found = self._recorded(self._past, query, vectors, misled, min_score, same_event, notes)
             except StoreError as error:
                 notes.append(f"recorded incidents were not searched: {error}")
-        found += [_known(s, misled.get(s.incident.id)) for s in self._known.ranker.score(query, cosines, min_score)]
+        found += [_known(s, _misled(misled, s)) for s in self._known.ranker.score(query, cosines, min_score)]
         found.sort(key=lambda c: (-c.score, c.similar.incident))
         return Answer(tuple(c.similar for c in found[: max(0, k)]), tuple(notes))
 
@@ -110,8 +110,7 @@ class Recall:
         families = {n: Family(max(1, f.times - hidden.count(n)), f.last) for n, f in families.items()}
         by_id = {r.story.id: r for r in others}
         candidates = [
-            self._candidate(s, by_id[s.incident.id], families, misled.get(s.incident.id), query.fingerprint)
-            for s in scored
+            self._candidate(s, by_id[s.incident.id], families, _misled(misled, s), query.fingerprint) for s in scored
         ]
         return _one_of_each(candidates)
 
@@ -157,6 +156,12 @@ def _nearest(index: ArchiveIndex, vectors: Sequence[Vector], notes: list[str]) -
     except IndexUnavailableError as error:
         notes.append(f"recorded incidents were searched by words and labels only: {error}")
     return {}
+
+
+def _misled(all_shown: Mapping[str, Misled], scored: Scored) -> Misled | None:
+    """Not where the failure beside which it was shown turned out to be of its type."""
+    found = all_shown.get(scored.incident.id)
+    return None if found and found.true_type == scored.incident.failure_type else found
 
 
 def _known(scored: Scored, misled: Misled | None) -> _Candidate:

@@ -67,8 +67,15 @@ def query_of(diagnosis: Diagnosis, at_most: int = 6) -> Query:
         consequences=tuple(dict.fromkeys(evidence.text for evidence in diagnosis.evidence if evidence not in cited)),
         fingerprint=diagnosis.fingerprint,
         signatures=tuple(dict.fromkeys(evidence.signature for evidence in roots if evidence.signature)),
+        other_types=_beside(diagnosis),
         incident=diagnosis.incident,
     )
+
+
+def _beside(diagnosis: Diagnosis) -> tuple[str, ...]:
+    """Types of lines that show another failure without being its consequence."""
+    found = dict.fromkeys(e.failure_type for e in diagnosis.evidence if e.role == "context")
+    return tuple(name for name in found if name not in ("", "unknown", diagnosis.failure_type))
 
 
 class Retriever:

@@ -69,6 +69,8 @@ class KnownReader(Store):
             if failure_type not in ("", "unknown"):
                 for chosen in _newest_and_resolved(Incident.failure_type == failure_type, most):
                     found |= dict.fromkeys(connection.scalars(chosen))
+                turned_out = select(Outcome.incident_id).where(Outcome.failure_type == failure_type)
+                found |= dict.fromkeys(connection.scalars(turned_out.order_by(Outcome.id.desc()).limit(most)))
         return tuple(found)
 
     def families(self, fingerprints: Collection[str]) -> Mapping[str, Family]:
@@ -81,7 +83,7 @@ class KnownReader(Store):
         with engine.reading(self._engine) as connection:
             counted = connection.execute(wanted).all() if fingerprints else []
             last = select(Incident.id, Incident.created_at).where(Incident.id.in_([row[2] for row in counted]))
-            at = dict(connection.execute(last).tuples().all()) if counted else {}
+            at = {incident: day for incident, day in connection.execute(last)} if counted else {}  # noqa: C416 - rows
         return {name: Family(times, at[newest]) for name, times, newest in counted if newest in at}
 
     def misled(self, fingerprint: str) -> Mapping[str, Misled]:
@@ -91,7 +93,7 @@ class KnownReader(Store):
             return {}
         latest = select(func.max(Outcome.id)).where(Outcome.incident_id == Incident.id).correlate(Incident)
         wanted = (
-            select(SimilarShown.incident, Incident.id, Outcome.verdict)
+            select(SimilarShown.incident, Incident.id, Outcome.verdict, Outcome.failure_type)
             .join_from(SimilarShown, Diagnosis)
             .join(Incident, Incident.id == Diagnosis.incident_id)
             .join(Outcome, Outcome.id == latest.scalar_subquery())
@@ -101,8 +103,8 @@ class KnownReader(Store):
         )
         found: dict[str, Misled | None] = {}
         with engine.reading(self._engine) as connection:
-            for shown, incident, verdict in connection.execute(wanted):
-                found.setdefault(shown, None if verdict == "confirmed" else Misled(incident))
+            for shown, incident, verdict, true_type in connection.execute(wanted):
+                found.setdefault(shown, None if verdict == "confirmed" else Misled(incident, true_type or ""))
         return {shown: misled for shown, misled in found.items() if misled is not None}
 
 
@@ -127,7 +129,8 @@ def _of_signature(signatures: Collection[str], most: int) -> Iterable[Chosen]:
     for signature in signatures:
         cited = select(Evidence.diagnosis_id).where(Evidence.signature == signature, Evidence.role == "root")
         newest = cited.order_by(Evidence.id.desc()).limit(most).subquery()
-        yield select(Diagnosis.incident_id).where(Diagnosis.id.in_(select(newest.c.diagnosis_id)))
+        of = select(Diagnosis.incident_id).join_from(Diagnosis, Incident)
+        yield of.where(Diagnosis.id.in_(select(newest.c.diagnosis_id)), _FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +163,14 @@ def _recorded(row: Any, reading: Any, told: Any) -> Recorded:
     verdict = told.verdict if told else "none"
     worked = told.worked if told else "unknown"
     fix = told.fix if told else ""
+    story = _story(row, result, cited, told)
     return Recorded(
         past=past(row.id, _Summary(row.created_at, verdict), result),
-        story=_story(row, result, cited, told),
+        story=story,
         fingerprint=row.fingerprint,
         version=reading.version,
         signatures=tuple(dict.fromkeys(e["signature"] for e in cited if e.get("signature"))),
+        said_type=row.failure_type if story.failure_type != row.failure_type else "",
         fix=fix,
         worked=worked,
         note=told.note if told else "",
@@ -175,16 +180,18 @@ def _recorded(row: Any, reading: Any, told: Any) -> Recorded:
 
 def _story(row: Any, result: Mapping[str, Any], cited: Sequence[Mapping[str, Any]], told: Any) -> KnownIncident:
     """Without where this user's logs lie: that is no likeness."""
-    cause = told.cause if told and told.cause else result.get("root_cause", "")
+    cause = result.get("root_cause", "")
     for e in cited:
         cause = cause.replace(f"{e['file']}:{e['line']}", "")
+    if told and told.cause:
+        cause = f"{told.cause}\n{cause}" if told.verdict == "confirmed" else told.cause
     return KnownIncident(
         id=str(row.id),
         org="",
         date=row.created_at.date().isoformat(),
         title=row.title,
-        failure_type=row.failure_type,
-        root_cause_class=row.root_cause_class,
+        failure_type=(told.failure_type if told else "") or row.failure_type,
+        root_cause_class=_true_class(row, told),
         components=(),
         symptoms="\n".join(dict.fromkeys(e["title"] for e in cited if e.get("title"))),
         error_strings=tuple(dict.fromkeys(e["text"] for e in cited)),
@@ -192,6 +199,14 @@ def _story(row: Any, result: Mapping[str, Any], cited: Sequence[Mapping[str, Any
         remediation=(told.fix,) if told and told.fix and told.worked == "yes" else (),
         outcome=told.verdict if told else "none",
     )
+
+
+def _true_class(row: Any, told: Any) -> str:
+    """Where the type turned out another and no class was told, what was said of the class says nothing."""
+    if told and told.root_cause_class:
+        return str(told.root_cause_class)
+    other = told and told.failure_type and told.failure_type != row.failure_type
+    return "" if other else str(row.root_cause_class)
 
 
 def _of_the_cause(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
