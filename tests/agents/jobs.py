@@ -75,8 +75,9 @@ def calls(*made: tuple[str, str], text: str = "") -> Answer:
 def ask(found: Case, model: ChatModel, **options: Any) -> Diagnosis:
     """With tools, no second pass unless it is asked for."""
     limits = options.pop("limits", Limits(calls=12, seconds=30))
+    tell = options.pop("tell", lambda _text: None)
     chosen = Options(**{"critic": False, "limits": limits, **options})
-    return explain(found, model, KNOWLEDGE.taxonomy, chosen, tools(found), knows)
+    return explain(found, model, KNOWLEDGE.taxonomy, chosen, tools(found), knows, tell)
 
 
 def knows(line: LogLine) -> bool:

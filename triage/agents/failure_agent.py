@@ -28,7 +28,8 @@ from triage.llm.values import ChatModel, Message
 from triage.taxonomy import Taxonomy
 
 PROMPTS = ("diagnose", "diagnose-repair", "diagnose-tools", RESULT, FINISH, "diagnose-critic")
-LIMITS = Limits(calls=12, tokens=200_000, seconds=180.0)  # for each answer asked for
+LIMITS = Limits(calls=12, tokens=200_000)  # for each answer asked for; seconds come with the time-out of a call
+SECONDS = 1.5  # of the time-out of a call, for all calls of an answer
 STEPS = 8
 _OTHER_ANSWERS = 0.7  # temperature of all answers but the first
 _ANSWER_TOKENS = 1024  # of an answer where the context is small
@@ -47,6 +48,7 @@ class Options:
     samples: int = 1
     critic: bool | None = None
     context: int | None = None
+    timeout: float = 120.0  # seconds of one call
     limits: Limits = LIMITS
     prices: Prices = _NO_PRICES
 
@@ -54,9 +56,9 @@ class Options:
 DEFAULT = Options()
 
 
-def limits(most_cost: float | None) -> Limits:
-    """Those of one answer, with this cost as the most."""
-    return replace(LIMITS, cost=most_cost)
+def limits(timeout: float, most_cost: float | None = None) -> Limits:
+    """Those of one answer. timeout: seconds of one call."""
+    return replace(LIMITS, seconds=timeout * SECONDS, cost=most_cost)
 
 
 def explain(
@@ -99,7 +101,7 @@ class _Agent:
     def __post_init__(self) -> None:
         told = inputs(self.case, self.labels)
         self.ground = Ground(self.case, "\n".join(told[name] for name in ("evidence", "hypotheses", "facts", "log")))
-        self.asker = Asker(self.limited, tell=self.tell)
+        self.asker = Asker(self.limited, deadline=self.options.timeout, tell=self.tell)
         self.box = Toolbox(self.tools if self.options.steps else (), self.ground.add)
         self.room = self.options.context
         if self.room is not None and self.room < _SMALL:

@@ -35,7 +35,8 @@ def explain(asked: Private | None, chosen: Settings, matcher: Matcher, tell: Tel
             samples=chosen.llm_samples,
             critic=chosen.llm_critic,
             context=chosen.llm_context,
-            limits=failure_agent.limits(chosen.llm_most_cost),
+            timeout=chosen.llm_timeout,
+            limits=failure_agent.limits(chosen.llm_timeout, chosen.llm_most_cost),
             prices=Prices(chosen.llm_price_in, chosen.llm_price_out),
         )
         tools = (*LogTools(log, rules, raw_lines).all(), *facts.all())

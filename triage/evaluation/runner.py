@@ -55,7 +55,8 @@ class Plan:
         if self.settings.llm == "off":
             return self.seconds
         baselines = baseline_llm.CALLS * self.settings.llm_timeout + _BESIDE_MODEL if self.asks else 0.0
-        return self.seconds + (failure_agent.LIMITS.seconds or 0.0) * self.settings.llm_samples + baselines
+        diagnosis = failure_agent.SECONDS * self.settings.llm_timeout * self.settings.llm_samples
+        return self.seconds + diagnosis + baselines
 
 
 Tell = Callable[
