@@ -141,7 +141,7 @@ def cascades() -> tuple[Cascade, ...]:
         for name in (*rule.cause, *rule.effect):
             if "." not in name and "*" not in name:
                 member(name, labels.types, f"{path}: cascade {rule.id}:")
-        member(rule.order, ("before", "any"), f"{path}: cascade {rule.id}: order")
+        member(rule.order, ("before", "first", "any"), f"{path}: cascade {rule.id}: order")
     return rules
 
 

@@ -110,3 +110,34 @@ def test_a_count_of_no_nan_iterations_is_no_nan(knowledge: Knowledge) -> None:
         for i in range(10, 60)
     )
     assert judge(job(f"{steps(1, 9)}\n{said}\n{later}"), knowledge).outcome == "healthy"
+
+
+IB = "0: n1:4000:4600 [0] NCCL WARN NET/IB : Got completion from peer 10.1.0.2<40001> with status=12 opcode=0 len=0 vendor err 129 (Send)"
+UCX = "[c203-015:1001:0:1001] ib_mlx5_log.c:177  Transport retry count exceeded on mlx5_0:1/IB (synd 0x15 vend 0x81 hw_synd 0/0)"
+ENDS = [
+    ("11: [rank11]: KeyError: 'labels'", "key-error"),
+    ("11: [rank11]: ValueError: the batch is empty", "value-error"),
+    ("11: [rank11]: AssertionError: shapes differ", "assertion-error"),
+    ("[c203-014:901  :0:901] Caught signal 11 (Segmentation fault: address not mapped to object)", "native-crash"),
+    ("Program received signal SIGFPE: Floating-point exception - erroneous arithmetic operation.", "native-crash"),
+]
+
+
+@pytest.mark.parametrize(("end", "kind"), ENDS)
+@pytest.mark.parametrize("silence", [IB, UCX])
+def test_a_peer_that_had_died_is_the_cause_and_not_the_card_that_gets_no_answer(
+    knowledge: Knowledge, end: str, kind: str, silence: str
+) -> None:
+    d = judge(job(f"{steps(1, 9)}\n{end}\n{silence}"), knowledge)
+    assert (told(d), d.suspects.nodes) == (("failed", kind), ())
+    assert next(e.role for e in d.evidence if e.text == silence) == "cascade"
+    fabric_first = judge(job(f"{steps(1, 9)}\n{silence}\n{'padding' * 3}\n{end}"), knowledge)
+    assert fabric_first.failure_type == "network-error"
+
+
+def test_what_the_job_worked_on_after_is_not_what_ended_it(knowledge: Knowledge) -> None:
+    save = "0: ERROR:ckpt:could not save checkpoint 519: [Errno 28] No space left on device: '/scratch/519.tmp'"
+    ecc = "9: [rank9]: RuntimeError: CUDA error: uncorrectable ECC error encountered"
+    assert told(judge(job(f"{steps(1, 9)}\n{save}\n{steps(9, 29)}\n{ecc}"), knowledge)) == ("failed", "ecc-error")
+    assert told(judge(job(f"{steps(1, 9)}\n{save}\n{ecc}"), knowledge))[0] == "failed"
+    assert told(judge(job(f"{steps(1, 9)}\n{save}\n{steps(9, 29)}"), knowledge)) == ("failed", "disk-full")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
@@ -23,11 +24,15 @@ def knowledge() -> Knowledge:
 
 
 def said(knowledge: Knowledge, *texts: str) -> Diagnosis:
-    raws = [RawLine(number, text.encode()) for number, text in enumerate(texts, 1)]
+    return judge(JobLog((_parsed("\n".join(texts)),)), knowledge)
+
+
+def _parsed(text: str) -> LogFile:
+    raws = [RawLine(number, line.encode()) for number, line in enumerate(text.split("\n"), 1)]
     parser = LineParser("job.log", "job")
     parser.learn(raw.raw for raw in raws)
     lines = tuple(replace(parser.parse(raw, None), hot=True) for raw in raws)
-    return judge(JobLog((LogFile("job.log", "job", lines, 1, len(lines), last_line=len(lines)),)), knowledge)
+    return LogFile("job.log", "job", lines, 1, len(lines), last_line=len(lines))
 
 
 def places(nodes: int, each: int = 4) -> list[str]:
@@ -177,3 +182,43 @@ def test_a_step_that_may_be_another_ranks_does_not_undo_a_crash_that_speaks_of_a
     crash = "[rank3]: OSError: [Errno 28] No space left on device: '/ckpt/8.pt', retrying"
     assert said(knowledge, *worked[:4], crash, *worked[4:5]).failure_type == "disk-full"
     assert said(knowledge, *worked[:4], crash, *worked[4:]).outcome == "healthy"
+
+
+def _watchdogs(ranks: Iterable[int], group: str = "", minute: int = 12) -> str:
+    return "\n".join(
+        f"[rank{r}]:[E0304 02:{minute}:50.167909 ProcessGroupNCCL.cpp:632] [{group}Rank {r}] Watchdog caught collective operation timeout: "
+        "WorkNCCL(SeqNum=1000, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600010 milliseconds before timing out."
+        for r in ranks
+    )  # fmt: skip
+
+
+def _all_but(count: int, *quiet: int) -> list[int]:
+    return [r for r in range(count) if r not in quiet]
+
+
+@pytest.mark.parametrize("quiet", [0, 7, 13])
+def test_the_one_rank_of_which_there_is_no_line_was_waited_for(knowledge: Knowledge, quiet: int) -> None:
+    assert judge(job(_parsed(_watchdogs(_all_but(16, quiet)))), knowledge).suspects.ranks == (quiet,)
+
+
+def test_the_last_rank_is_missed_by_the_size_that_the_job_prints(knowledge: Knowledge) -> None:
+    said = "n1:4000:4500 [0] NCCL INFO comm 0x55 rank 0 nranks 16 cudaDev 0 busId 1b000 - Init COMPLETE"
+    assert judge(job(_parsed(f"{said}\n{_watchdogs(_all_but(16, 15))}")), knowledge).suspects.ranks == (15,)
+    of_a_few = judge(job(_parsed(f"{said}\n{_watchdogs(range(7))}")), knowledge)
+    assert of_a_few.suspects.ranks == ()  # of another group's ranks nothing is known
+
+
+def test_a_node_all_of_whose_ranks_are_quiet_is_named(knowledge: Knowledge) -> None:
+    text = _watchdogs(_all_but(24, *range(8, 16)))
+    hosts = log_file("worker-0 slots=8\nworker-1 slots=8\nworker-2 slots=8", "hostfile")
+    found = judge(job(_parsed(text), hosts), knowledge).suspects
+    assert (found.nodes, found.ranks) == (("worker-1",), tuple(range(8, 16)))
+    listed = f"SLURM_JOB_NODELIST=nid[001-003]\nSLURM_NTASKS_PER_NODE=8\n{text}"
+    assert judge(job(_parsed(listed)), knowledge).suspects.nodes == ("nid002",)
+
+
+def test_the_group_that_waited_first_is_cited_first(knowledge: Knowledge) -> None:
+    late = _watchdogs([0, 1], "PG ID 1 PG GUID 1(data) ", 13)
+    first = _watchdogs([2, 3], "PG ID 2 PG GUID 2(tensor) ", 12)
+    d = judge(job(_parsed(f"[2026-03-04 02:01:00] start\n{late}\n{first}")), knowledge)
+    assert d.evidence[0].line == 4

@@ -63,6 +63,17 @@ def not_later(cause: Finding, effect: Finding) -> bool:
     return True
 
 
+def earlier(cause: Finding, effect: Finding) -> bool:
+    """Does the cause stand before the effect, and no clock says otherwise?"""
+    a, b = cause.line, effect.line
+    if a.file == b.file:
+        return a.number < b.number and not (a.time and b.time and a.time > b.time + SKEW)
+    return bool(a.time and b.time and a.time < b.time)
+
+
+_IN_ORDER = {"any": lambda _cause, _effect: True, "before": not_later, "first": earlier}
+
+
 def explains(cause: Candidate, effect: Candidate, rules: Sequence[Cascade]) -> Cascade | None:
     """The rule by which `cause` explains `effect`, if any."""
     if cause.signature.id == effect.signature.id:
@@ -70,7 +81,7 @@ def explains(cause: Candidate, effect: Candidate, rules: Sequence[Cascade]) -> C
     for rule in rules:
         if not _named(cause, rule.cause) or not _named(effect, rule.effect):
             continue
-        if rule.order == "any" or not_later(cause.first, effect.first):
+        if _IN_ORDER[rule.order](cause.first, effect.first):
             return rule
     return None
 

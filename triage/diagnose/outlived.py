@@ -15,6 +15,7 @@ from triage.evidence.progress import Step
 from triage.evidence.tracebacks import Traceback
 
 if TYPE_CHECKING:
+    from triage.diagnose.candidates import Candidate, Explained
     from triage.diagnose.facts import Facts
 
 # A finding that work went on after is handled, not fatal: this far on, by the clock or by lines.
@@ -34,6 +35,8 @@ _GOES_ON = re.compile(
 )
 _NO_NUMBER = re.compile(r"(?<![\w-])(?:nan|inf)\b(?! iter)", re.IGNORECASE)  # but for Megatron's count of them
 _SAID_AHEAD = frozenset({"cloud.session-ends"})
+_SPOILS = frozenset({"loss-spike", "storage-error", "network-error"})  # slow to end a job
+_STEPS_SINCE = 5
 _UNLABELLED = 3  # signs of work that do not say whose they are
 _BESIDE = 3  # lines around a logged traceback in which the program says what it does instead
 
@@ -106,6 +109,28 @@ def _said_to_go_on(facts: Facts, finding: Finding) -> bool:
         *kept[_at(kept, last + 1) : _at(kept, last + 1 + _BESIDE)],
     )
     return any(_GOES_ON.search(line.text) and _same_speaker(line, finding.line) for line in beside)
+
+
+def survived_last(facts: Facts, ranked: Sequence[Candidate], pairs: Sequence[Explained]) -> list[Candidate]:
+    """Causes from the likeliest down, those that the job worked on after behind the ones that it did not, where they
+    brought none of these about."""
+    fatal = [c for c in ranked if not _survived(facts, c)]
+    later = [
+        c
+        for c in ranked
+        if c not in fatal and fatal and not any(e.by is c and any(e.effect is f for f in fatal) for e in pairs)
+    ]
+    return [*(c for c in ranked if c not in later), *later]
+
+
+def _survived(facts: Facts, candidate: Candidate) -> bool:
+    """Did several more steps follow every one of its lines? Of what makes results wrong, steps say nothing."""
+    if candidate.failure_type in _SPOILS or candidate.signature.outcome == "interrupted":
+        return False
+    return all(
+        len({s.number for s in facts.steps.get(f.line.file, ()) if s.line.number > f.line.number}) >= _STEPS_SINCE
+        for f in candidate.findings
+    )
 
 
 def _at(lines: Sequence[LogLine], number: int) -> int:

@@ -36,13 +36,14 @@ def suspects(facts: Facts, root: Candidate | None, others: Sequence[Candidate]) 
     files = {f.name: f for f in facts.log.files}
     if root.failure_type in quiet.WAITING or root.failure_type == "hang":
         stuck = _elsewhere(facts, root) or _ranks(facts, root, files) if root.failure_type == "hang" else ()
-        return Suspects(
-            ranks=stuck
+        ranks = (
+            stuck
             or stands_apart
             or facts.flight.culprits
             or facts.collectives.lagging
             or quiet.waited_for(facts, (root, *others))
         )
+        return Suspects(nodes=quiet.their_nodes(facts, ranks), ranks=ranks)
     same = [c for c in others if c.failure_type == root.failure_type and c.signature.role == "root"]
     at_fault = any(c.signature.node_fault for c in (root, *same)) or root.failure_type in NODE_TYPES
     # Another line of the same failure may name the node that the cause's own does not.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from triage.diagnose import joining, silence
+from triage.diagnose import joining, outlived, quiet, silence
 from triage.diagnose.candidates import Candidate, Explained, candidates, explanations, rank_causes
 from triage.diagnose.facts import Facts
 from triage.domain import Cascade, Outcome, Status
@@ -32,13 +32,14 @@ class Verdict:
 
 def decide(facts: Facts, labels: Taxonomy, cascades: Sequence[Cascade]) -> Verdict:
     """What came first, what else may have, and what only followed."""
-    roots = candidates(facts, ("root",))
-    consequences = candidates(facts, ("cascade",))
+    roots = [quiet.first_group(facts, c) for c in candidates(facts, ("root",))]
+    consequences = [quiet.first_group(facts, c) for c in candidates(facts, ("cascade",))]
     pairs = explanations([*roots, *consequences], cascades)
     # What only a failed process can have brought about is no cause, though the process's own reason is not seen.
     led = {e.effect.signature.id for e in pairs if e.by.failure_type == "unknown" and e.by.signature.role == "cascade"}
     led |= {e.effect.signature.id for e in pairs if e.rule.id in _ENDED_BEFORE and e.by.signature.role == "cascade"}
     ranked = [c for c in rank_causes(roots, pairs) if c.signature.id not in led]
+    ranked = outlived.survived_last(facts, ranked, pairs)
     ranked = joining.outside_last(facts, ranked, pairs)
     consequences += [c for c in roots if c.signature.id in led]
     if ranked:

@@ -52,7 +52,9 @@ class Cascade:
     id: str
     cause: tuple[str, ...]
     effect: tuple[str, ...]
-    order: str  # before: the cause comes first; any: it is reported late by its nature
+    order: (
+        str  # before: the cause comes no later; first: it strictly comes first; any: it is reported late by its nature
+    )
     why: str
     same_event: bool = False  # cause and effect are lines of one event, so both are the root
 

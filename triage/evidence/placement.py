@@ -25,6 +25,9 @@ _SLOTS = re.compile(rf"^({_HOST})(?:[ \t]+(?:slots|max_slots|max-slots)[ \t]?=[ 
 _NAMED = re.compile(
     r"host_?-?file|machine_?-?file|pe_?-?hostfile|(?:^|/)(?:machines|hosts|nodefile)(?:\.\w+)?$", re.IGNORECASE
 )
+_SLURM = re.compile(r"\bSLURM_((?:JOB_)?NODELIST|NTASKS_PER_NODE)[=: ]{1,3}['\"]?([\w.,\[\]-]{1,2000})")
+_PARTS = re.compile(r"[\w.-]{1,80}(?:\[[\d,-]{1,1000}\])?")
+MOST_HOSTS = 10_000
 
 Pair: TypeAlias = tuple[int, str]
 Readers: TypeAlias = tuple[tuple[str, Callable[[str], Iterator[Pair]]], ...]  # a word that must be there, who reads it
@@ -40,7 +43,7 @@ def placed(log: JobLog, seen: Mapping[int, str], ranks: Collection[int]) -> dict
     if said:
         return said
     tasks = dict(pair for file in log.files for line in file.lines for pair in _read(line, _TASKS))
-    for counted in (tasks, *map(_host_file, log.files)):
+    for counted in (tasks, *map(_host_file, log.files), _node_list(log)):
         if counted and counted.keys() >= set(ranks) and all(counted.get(r) in (None, n) for r, n in seen.items()):
             return counted
     return {}
@@ -98,3 +101,26 @@ def _host_file(file: LogFile) -> dict[int, str]:
         return {}
     of_each = [found[1] for found in hosts for _ in range(int(found[2] or found[3] or 1))]
     return dict(enumerate(of_each))
+
+
+def _node_list(log: JobLog) -> dict[int, str]:
+    """Slurm's list of nodes and tasks on each, where the job prints them: ranks fill the nodes in order."""
+    said = {found[1]: found[2] for f in log.files for line in f.lines if (found := _SLURM.search(line.text))}
+    each = said.get("NTASKS_PER_NODE", "")
+    nodes = hosts_of(said.get("JOB_NODELIST", said.get("NODELIST", "")))
+    return dict(enumerate(node for node in nodes for _ in range(int(each)))) if each.isdigit() else {}
+
+
+def hosts_of(text: str) -> list[str]:
+    """The hosts of `nid[001-003,007],login1`, at most MOST_HOSTS."""
+    found: list[str] = []
+    for part in _PARTS.findall(text):
+        head, _, spans = part.partition("[")
+        for span in spans.rstrip("]").split(",") if spans else [""]:
+            first, _, last = span.partition("-")
+            if not span or not (first.isdigit() and (last or first).isdigit()):
+                found.append(head + span)
+                continue
+            numbers = range(int(first), min(int(last or first), int(first) + MOST_HOSTS) + 1)
+            found += [f"{head}{number:0{len(first)}d}" for number in numbers]
+    return found[:MOST_HOSTS]
