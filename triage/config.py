@@ -46,6 +46,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("half_life", "days after which age has taken half of what it takes of a recorded incident's weight", "20"),
     Setting("offline", "1: no network at all", "0"),
     Setting("token_budget", "most tokens of a compressed log", "12000"),
+    Setting(
+        "signature_confirmations", "confirmed incidents that put a learned signature in force with no approval", "2"
+    ),
+    Setting("signature_days", "days after which a learned signature that nobody confirmed is given up", "90"),
     Setting("jobs", "processes that read large inputs; default: as many as there are CPUs for it, at most 8"),
 )
 _KNOWN = {s.name: s for s in SETTINGS}
@@ -74,6 +78,8 @@ class Settings:
     half_life: int = 20
     offline: bool = False
     token_budget: int = 12000
+    signature_confirmations: int = 2
+    signature_days: int = 90
     jobs: int | None = None
     origin: Mapping[str, str] = field(default_factory=dict)
 
@@ -110,6 +116,10 @@ def load(flags: Mapping[str, str | None] | None = None, cwd: Path | None = None)
         half_life=_number("half_life", values["half_life"], origin["half_life"]),
         offline=_flag("offline", values["offline"], origin["offline"]),
         token_budget=_number("token_budget", values["token_budget"], origin["token_budget"]),
+        signature_confirmations=_number(
+            "signature_confirmations", values["signature_confirmations"], origin["signature_confirmations"]
+        ),
+        signature_days=_number("signature_days", values["signature_days"], origin["signature_days"]),
         jobs=_number("jobs", values["jobs"], origin["jobs"]) if values["jobs"] else None,
         origin=origin,
     )

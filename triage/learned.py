@@ -1,4 +1,4 @@
-"""Learned filter rules in a run: which are in force, what they took, and which would have hidden evidence.
+"""What was learned, in a run: filter rules in force, what they took, and which would have hidden evidence; signatures.
 
 A learned rule is applied after those that triage ships. A shadow rule is counted on what the scan kept, and not applied.
 No signature can miss a line for a rule's sake: the scan asks signatures first, of every line. What the judge finds
@@ -15,8 +15,21 @@ from typing import Protocol
 from triage.compress import guard
 from triage.compress.takes import LineTakers, taker
 from triage.diagnose.silence import STILL
-from triage.domain import Diagnosis, Evidence, FilterRule, JobLog, JobPrint, LearnedRule, LogFile, LogLine
+from triage.domain import (
+    SIGNATURE_PREFIX,
+    Diagnosis,
+    Evidence,
+    FilterRule,
+    JobLog,
+    JobPrint,
+    LearnedRule,
+    LearnedSignature,
+    LogFile,
+    LogLine,
+    Signature,
+)
 from triage.errors import KnowledgeError, NotFoundError, TriageError
+from triage.regex import compile_pattern
 
 ROUTINE_SIGNATURES = (STILL.id,)  # their lines are cited because they are the last, and are routine
 
@@ -144,3 +157,21 @@ def hiders(log: JobLog, result: Diagnosis) -> tuple[Hider, ...]:
     return tuple(
         Hider(rule.id, cited[min(places)]) for rule, places in zip(rules, takers.of(rules), strict=True) if places
     )
+
+
+def sound(found: Iterable[LearnedSignature]) -> tuple[tuple[Signature, ...], tuple[str, ...]]:
+    """The signatures that compile, and in words which do not."""
+    good: list[Signature] = []
+    broken: list[str] = []
+    for learned in found:
+        try:
+            compile_pattern(learned.pattern)
+            good.append(learned.signature)
+        except KnowledgeError:
+            broken.append(learned.id)
+    return tuple(good), (f"the learned signatures {', '.join(broken)} do not compile",) if broken else ()
+
+
+def answers(result: Diagnosis) -> bool:
+    """Whether a learned signature found the cause: what it is was confirmed before, and needs no model again."""
+    return any(e.role == "root" and e.signature.startswith(SIGNATURE_PREFIX) for e in result.evidence)

@@ -75,6 +75,7 @@ def test_as_json(store: IncidentStore) -> None:
     shown = json.loads(run("1", "--verdict", "confirmed", "--format", "json").stdout)
 
     assert shown.pop("at").endswith("+00:00")
+    assert shown.pop("learned")["covered"] is True
     assert shown == {
         "schema": "triage.outcome/1",
         "incident": 1,

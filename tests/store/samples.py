@@ -13,9 +13,11 @@ from triage.domain import (
     Hypothesis,
     JobPrint,
     LearnedRule,
+    LearnedSignature,
     PromptUsed,
     Remedy,
     RuleOrigin,
+    Signature,
     Similar,
     Suspects,
 )
@@ -134,3 +136,20 @@ def learned(pattern: str, state: Any = "active", reason: str = "", **fields: Any
 
 def steps(number: int) -> LearnedRule:
     return learned(rf"^step \d+ of shard {number}$")
+
+
+def signature(
+    pattern: str, failure_type: str = "network-error", state: Any = "candidate", **fields: Any
+) -> LearnedSignature:
+    """A signature as learning hands it over."""
+    found = Signature(
+        id="",
+        title="the lattice lost its quorum (learned from incident 1)",
+        patterns=(pattern,),
+        failure_type=failure_type,
+        root_cause_class="network-failure",
+        role="root",
+        remedy="Reseat the lattice card.",
+    )
+    origin = RuleOrigin(by="mined", lines=("lattice 3 lost its quorum",))
+    return LearnedSignature(found, state, origin, **fields)

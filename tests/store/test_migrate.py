@@ -20,6 +20,7 @@ from triage.errors import StoreError
 from triage.store import engine, migrate, tables
 from triage.store.incidents import IncidentStore
 from triage.store.rules import RuleStore
+from triage.store.signatures import SignatureStore
 
 # What a database of each schema may hold, in that schema's own words; add one with each revision.
 OLD_DATA = {
@@ -58,6 +59,16 @@ OLD_DATA["0004"] = (
     + """;
         INSERT INTO outcome VALUES (2, 7, 'corrected', 'a riser', 'reseated', 'yes', '', 'bob', '2026-01-03 03:00:00.000000',
             'cli', 'nvlink-error', NULL, 1)
+    """
+)
+OLD_DATA["0005"] = (
+    OLD_DATA["0004"]
+    + """;
+        INSERT INTO learned_signature VALUES (6, 7, 'd2', 'lattice lost', 'a lattice', 'network-error', 'network-failure',
+            'failed', 'reseat it', 'active', '', 'mined', '', '[]', '', '["lattice lost"]', 'ada',
+            '2026-01-01 03:00:00.000000', '2026-04-01 03:00:00.000000', 'ada');
+        INSERT INTO signature_event VALUES (1, 9, 6, '', 'active', '');
+        INSERT INTO signature_outcome VALUES (1, 6, 7, 'confirmed')
     """
 )
 
@@ -116,6 +127,9 @@ def test_data_of_every_older_schema_is_kept(url: str, revision: str) -> None:
     with RuleStore.open(url) as rules:
         kept = [(r.rule.id, r.job, r.state, r.hits) for r in rules.list()]
         assert kept == ([] if revision == "0001" else [("learned.5", "k1", "active", 40)])
+    with SignatureStore.open(url) as signatures:
+        known = [(s.id, s.incident, s.state, s.confirmed) for s in signatures.list()]
+        assert known == ([("learned-signature.6", 7, "active", 1)] if revision >= "0005" else [])
 
 
 def test_opening_again_changes_nothing(url: str) -> None:

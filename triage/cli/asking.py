@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from triage import kb
+from triage import kb, learned
 from triage.config import Settings
 from triage.domain import Diagnosis, Folded, JobLog, Similar
 from triage.evidence.match import Matcher
@@ -15,11 +15,13 @@ _MOST_INCIDENTS = 5
 
 
 def explain(asked: Private | None, chosen: Settings, matcher: Matcher, tell: Tell) -> Explain | None:
-    """The failure agent with this model; None without one."""
+    """The failure agent with this model; None without one. What a learned signature found needs no model again."""
     if asked is None:
         return None
 
     def explained(log: JobLog, folded: Folded, rules: Diagnosis) -> Diagnosis:
+        if learned.answers(rules):
+            return rules
         from triage.agents import case, failure_agent
         from triage.agents.tools.on_facts import FactTools
         from triage.agents.tools.on_log import LogTools

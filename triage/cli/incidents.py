@@ -93,14 +93,15 @@ def resolve(
     note: str = typer.Option(None, help="Anything else."),
     failure_type: str = typer.Option(None, "--type", metavar="TYPE", help="The failure type that it was instead."),
     root_cause_class: str = typer.Option(None, "--class", metavar="CLASS", help="The class of the cause instead."),
+    llm: str = typer.Option(None, "--llm", metavar="MODEL|off", help="The model that may write a signature."),
     format: str = _JSON_OR_TEXT,  # noqa: A002
 ) -> None:
     """Record how an incident turned out. Nothing is overwritten: what triage said stays, and so do earlier outcomes.
 
-    At a terminal what is missing is asked.
+    A failure that no signature covers gives a candidate signature. At a terminal what is missing is asked.
     """
     chosen = output.check_format(format, ("text", "json"))
-    from triage.cli import resolving
+    from triage.cli import resolving, rules_signatures
     from triage.cli.who import user
 
     given = resolving.Given(verdict, cause, fix, worked, note, failure_type, root_cause_class)
@@ -110,10 +111,11 @@ def resolve(
         if not given.complete and sys.stdin.isatty() and sys.stderr.isatty():
             given = resolving.ask(given, found)
         kept = store.resolve(incident, given.as_verdict(user()))
-    if chosen == "json":
-        output.write_last(json.dumps(resolving.as_json(incident, kept), ensure_ascii=False))
-    else:
+    if chosen == "text":
         output.write_last(resolving.told(incident, kept, found.summary.failure_type))
+    learnt = rules_signatures.after_outcome(incident, llm, kept.who, say=chosen == "text")
+    if chosen == "json":
+        output.write_last(json.dumps(resolving.as_json(incident, kept) | {"learned": learnt}, ensure_ascii=False))
 
 
 def _open() -> IncidentStore:

@@ -22,7 +22,10 @@ COMMANDS = {
     ),
     "incidents": ("triage.cli.incidents", "The incident database: list, show, resolve."),
     "kb": ("triage.cli.kb", "The knowledge base: list, show, search, import, add, check."),
-    "rules": ("triage.cli.rules", "Learned filter rules: list, show, approve, retire, rollback, test."),
+    "rules": (
+        "triage.cli.rules",
+        "Learned filter rules and signatures: list, show, learn, approve, retire, rollback, test.",
+    ),
     "eval": ("triage.cli.eval", "Batch evaluation against labelled cases: run, compare, report, gate."),
     "config": ("triage.cli.config", "The settings in force and where each came from."),
 }

@@ -1,56 +1,62 @@
-"""`triage rules`: the filter rules that were learned, and what becomes of them."""
+"""`triage rules`: the filter rules and signatures that were learned, and what becomes of them."""
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 import typer
 
 from triage.cli import output
 from triage.cli.who import user
-from triage.domain import LearnedRule, RuleSource, RuleState
+from triage.domain import SIGNATURE_PREFIX, LearnedRule, LearnedSignature, RuleSource, RuleState
 from triage.errors import UsageError
 
 if TYPE_CHECKING:
     from triage.store.rules import RuleStore
 
-HELP = "Filter rules that were learned: which there are, what they took, and what becomes of them."
-SCHEMA = "triage.rules/1"
+HELP = "Filter rules and signatures that were learned: which there are, and what becomes of them."
+KINDS = ("filter", "signature")
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help=HELP)
 
 _FORMAT = typer.Option(None, "--format", help="text or json.", show_default="text")
-_RULE = typer.Argument(metavar="RULE", help="As `triage rules list` shows it, such as learned.7.")
+_RULE = typer.Argument(metavar="RULE", help="As `triage rules list` shows it: learned.7, learned-signature.2.")
 _REASON = typer.Option("", "--reason", metavar="WHY", help="Kept in the history of the rule.")
 
 
 @app.command("list")
 def list_rules(
+    kind: str = typer.Option(None, help="Only filter rules (filter) or signatures (signature)."),
     state: str = typer.Option(None, help=f"Only in this state: {', '.join(get_args(RuleState))}."),
     source: str = typer.Option(None, help=f"Only from this source: {', '.join(get_args(RuleSource))}."),
-    job: str = typer.Option(None, metavar="KEY", help="Only of this kind of job, as `show` names it."),
+    job: str = typer.Option(None, metavar="KEY", help="Only filter rules of this kind of job, as `show` names it."),
     text: str = typer.Option(None, help="Only with this in the pattern, the title or the reason."),
     format: str = _FORMAT,  # noqa: A002
 ) -> None:
-    """List learned rules, the oldest first."""
+    """List learned filter rules, then learned signatures, the oldest first."""
     chosen = output.check_format(format, ("text", "json"))
+    _check("kind", kind, KINDS)
     _check("state", state, get_args(RuleState))
     _check("source", source, get_args(RuleSource))
-    from triage.cli import rules_view
+    from triage.cli import rules_signatures, rules_view, signatures_view
 
-    with _open() as store:
-        found = store.list(job=job, state=state, source=source, text=text)
+    with _open() as store, rules_signatures.opened() as known:
+        found = store.list(job=job, state=state, source=source, text=text) if kind != "signature" else ()
         jobs = {key: store.job(key) for key in {rule.job for rule in found}}
-        empty = not found and not store.list(limit=1)
+        wanted = kind != "filter" and job is None
+        signatures = known.list(state=state, source=source, text=text) if wanted else ()
+        empty = not found and not signatures and not store.list(limit=1) and not known.list(limit=1)
     if chosen == "json":
-        output.write(_json({"rules": [rules_view.summary(rule, jobs[rule.job]) for rule in found]}))
-    elif found:
-        output.write(rules_view.as_list(found, jobs, output.width()))
+        listed = [rules_view.summary(rule, jobs[rule.job]) for rule in found]
+        output.write(rules_view.dump({"rules": listed, "signatures": [signatures_view.summary(s) for s in signatures]}))
+    else:
+        tables = [rules_view.as_list(found, jobs, output.width())] if found else []
+        tables += [signatures_view.as_list(signatures, output.width())] if signatures else []
+        output.write("\n".join(tables)) if tables else None
     if empty:
         output.note("no rule was learned yet")
-    elif not found:
+    elif not found and not signatures:
         output.note("no rule fits these filters; leave one out")
 
 
@@ -60,11 +66,16 @@ def show(rule: str = _RULE, format: str = _FORMAT) -> None:  # noqa: A002
     chosen = output.check_format(format, ("text", "json"))
     from triage.cli import rules_view
 
+    if rule.startswith(SIGNATURE_PREFIX):
+        from triage.cli import rules_signatures
+
+        rules_signatures.show(rule, chosen)
+        return
     with _open() as store:
         found = store.get(rule)
         job, history = store.job(found.job), store.history(rule)
     if chosen == "json":
-        output.write(_json(rules_view.document(found, job, history)))
+        output.write(rules_view.dump(rules_view.document(found, job, history)))
     else:
         output.write(rules_view.as_text(found, job, history, output.width()))
 
@@ -77,9 +88,14 @@ def approve(
         False, "--anyway", help="Although verification refuses it; never for one that hides lines of trouble."
     ),
 ) -> None:
-    """Put a rule in force. It is verified again first, against the incidents recorded since."""
+    """Put a rule or signature in force. It is verified again first, against the incidents recorded since."""
     from triage.cli import rules_check
 
+    if rule.startswith(SIGNATURE_PREFIX):
+        from triage.cli import signatures
+
+        _say(signatures.approve(rule, reason, anyway, user()))
+        return
     with _open() as store:
         found = store.get(rule)
         if found.state == "active":
@@ -95,8 +111,10 @@ def approve(
 
 @app.command()
 def retire(rule: str = _RULE, reason: str = _REASON) -> None:
-    """Put a rule out of force. It stays known, so that it is not learned again."""
-    with _open() as store:
+    """Put a rule or signature out of force. It stays known, so that it is not learned again."""
+    from triage.cli import rules_signatures
+
+    with rules_signatures.opened() if rule.startswith(SIGNATURE_PREFIX) else _open() as store:
         if store.get(rule).state == "retired":
             output.write(f"{rule} is retired already")
             return
@@ -109,9 +127,9 @@ def rollback(
         None, "--to", metavar="TIME", help="To the rules of this time: 2d, 2026-01-31 or a full time."
     ),
 ) -> None:
-    """Take back the last change of rules; repeated, the one before it too. With --to, all since that time.
+    """Take back the last change of rules and signatures; repeated, the one before it too. With --to, all since that time.
 
-    What was retired because it would have hidden evidence of an incident stays retired.
+    A rule that would have hidden evidence of an incident, and a signature that an outcome contradicts, stay retired.
     """
     from triage.cli.incidents import parse_since
 
@@ -121,7 +139,9 @@ def rollback(
     for rule in done.moved:
         _say(rule)
     for held in done.held:
-        output.note(f"{held} stays as it is: it would have hidden evidence of an incident")
+        contradicted = held.startswith(SIGNATURE_PREFIX)
+        why = "an outcome contradicts it" if contradicted else "it would have hidden evidence of an incident"
+        output.note(f"{held} stays as it is: {why}")
     if not done.moved and not done.held:
         output.note("there is nothing to take back")
 
@@ -129,11 +149,15 @@ def rollback(
 @app.command()
 def test(
     words: list[str] = typer.Argument(metavar="RULE PATH", help="A rule, unless --pattern is given, and logs."),
-    pattern: str = typer.Option(None, "--pattern", metavar="REGEX", help="Try this pattern (RE2) instead of a rule."),
+    pattern: str | None = typer.Option(
+        None, "--pattern", metavar="REGEX", help="Try this pattern (RE2) instead of a rule."
+    ),
     limit: int = typer.Option(20, min=0, help="Show at most so many lines of those that it takes."),
     format: str = _FORMAT,  # noqa: A002
 ) -> int:
     """Show which lines of a log a rule takes, beyond those that rules in force take, and whether it may be adopted.
+
+    Of a learned signature: which lines it matches.
 
     Exit codes: 0 it may, 1 it may not, 2 the rule or the log cannot be read.
     """
@@ -143,14 +167,31 @@ def test(
         raise UsageError("no log to test on", "triage rules test RULE PATH..., or --pattern REGEX PATH...")
     from triage.cli import rules_check, rules_view
 
-    tried = rules_check.tried(rule, pattern, paths, limit)
-    output.write(_json(rules_view.tried_json(tried)) if chosen == "json" else rules_view.tried_text(tried))
+    if rule is not None and rule.startswith(SIGNATURE_PREFIX):
+        from triage.cli import signatures
+
+        tried = signatures.tried(rule, paths, limit)
+    else:
+        tried = rules_check.tried(rule, pattern, paths, limit)
+    output.write(rules_view.dump(rules_view.tried_json(tried)) if chosen == "json" else rules_view.tried_text(tried))
     return 0 if tried.result.accepted else 1
 
 
 @app.command()
 def learn(
-    paths: list[str] = typer.Argument(metavar="PATH...", help="Logs of one job: files or folders."),
+    paths: list[str] | None = typer.Argument(None, metavar="PATH...", help="Logs of one job: files or folders."),
+    incident: int | None = typer.Option(
+        None, "--incident", metavar="ID", help="Learn a signature from this incident and its outcome instead."
+    ),
+    pattern: str | None = typer.Option(
+        None, "--pattern", metavar="REGEX", help="With --incident: this pattern (RE2), of your own."
+    ),
+    line: str | None = typer.Option(
+        None,
+        "--line",
+        metavar="E1",
+        help="With --incident: the cited line that shows the cause, where it is another one.",
+    ),
     llm: str = typer.Option(None, metavar="MODEL|off", help="Ask this model; off: mine templates."),
     way: str = typer.Option(
         "auto", help="write: the model writes rules; judge: it judges templates; mine: no model; auto: what it can."
@@ -160,11 +201,25 @@ def learn(
     format: str = _FORMAT,  # noqa: A002
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress and notes."),
 ) -> int:
-    """Learn filter rules from what the rules in force leave over of a log. Each is verified before it is adopted.
+    """Learn filter rules from what the rules in force leave over of a log, or a signature from a resolved incident.
 
-    Exit codes: 0 done, 1 the model gave no answer that can be read, 2 the log cannot be read.
+    Each is verified before it is adopted.
+
+    Exit codes: 0 done, 1 the model gave no answer that can be read, or no signature came of the incident, 2 the log or
+    the incident cannot be read.
     """
     chosen = output.check_format(format, ("text", "json"))
+    if incident is not None:
+        from triage.cli import rules_signatures, signatures
+
+        asked = signatures.Asked(paths or [], pattern or "", line or "", not dry_run)
+        return rules_signatures.learn(incident, asked, llm, user(), chosen, quiet)
+    if not paths:
+        raise UsageError("nothing to learn from", "give logs, or --incident ID")
+    if pattern or line:
+        raise UsageError(
+            "--pattern and --line go with --incident", "triage rules test --pattern REGEX PATH tries a rule"
+        )
     from triage.agents.log_agent import WAYS, Options
     from triage.cli import rules_view, school, wiring
 
@@ -184,7 +239,9 @@ def learn(
         usage = learnt.lesson.usage
         spent = {"calls": usage.calls, "tokens_in": usage.tokens_in, "tokens_out": usage.tokens_out}
         found = [rules_view.summary(rule, learnt.job) for rule in learnt.rules]
-        output.write(_json({"way": learnt.lesson.way, "kinds": learnt.lesson.kinds, "usage": spent, "rules": found}))
+        output.write(
+            rules_view.dump({"way": learnt.lesson.way, "kinds": learnt.lesson.kinds, "usage": spent, "rules": found})
+        )
         return 1 if learnt.lesson.failed else 0
     adopted = [rule for rule in learnt.rules if rule.state in ("active", "shadow")]
     if adopted:
@@ -206,11 +263,7 @@ def _check(name: str, value: str | None, known: tuple[str, ...]) -> None:
         raise UsageError(f"--{name} {value!r} is not known", f"use {', '.join(known)}")
 
 
-def _say(rule: LearnedRule) -> None:
+def _say(rule: LearnedRule | LearnedSignature) -> None:
     from triage.text import printable
 
-    output.write(f"{rule.rule.id} is {rule.state}{': ' + printable(rule.reason) if rule.reason else ''}")
-
-
-def _json(document: dict[str, Any]) -> str:
-    return json.dumps({"schema": SCHEMA, **document}, ensure_ascii=False)
+    output.write(f"{rule.id} is {rule.state}{': ' + printable(rule.reason) if rule.reason else ''}")

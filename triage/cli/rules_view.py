@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -15,9 +16,15 @@ from triage.text import printable
 if TYPE_CHECKING:
     from triage.cli.rules_check import Tried
 
+SCHEMA = "triage.rules/1"
 HEAD = ("RULE", "STATE", "LINES", "RUNS", "JOB", "PATTERN")
 _SHORTEST_PATTERN = 16
 _LONGEST_JOB = 24
+
+
+def dump(document: Mapping[str, Any]) -> str:
+    """The JSON text of one answer of `triage rules`."""
+    return json.dumps({"schema": SCHEMA, **document}, ensure_ascii=False)
 
 
 def as_list(found: Sequence[LearnedRule], jobs: Mapping[str, JobPrint | None], width: int) -> str:
@@ -35,7 +42,7 @@ def _cells(rule: LearnedRule, job: JobPrint | None) -> tuple[str, ...]:
         rule.state,
         str(rule.hits),
         str(rule.runs),
-        printable(_cut(ran, _LONGEST_JOB)),
+        printable(cut(ran, _LONGEST_JOB)),
         printable(rule.rule.pattern),
     )
 
@@ -44,10 +51,11 @@ def _line(row: tuple[str, ...], widths: Sequence[int], left: int) -> str:
     cells = [
         cell.rjust(w) if at in (2, 3) else cell.ljust(w) for at, (cell, w) in enumerate(zip(row, widths, strict=False))
     ]
-    return "  ".join([*cells, _cut(row[-1], left)]).rstrip()
+    return "  ".join([*cells, cut(row[-1], left)]).rstrip()
 
 
-def _cut(text: str, width: int) -> str:
+def cut(text: str, width: int) -> str:
+    """At most `width` characters."""
     return text if len(text) <= width else text[: width - 3] + "..."
 
 
@@ -63,13 +71,13 @@ def _text(rule: LearnedRule, job: JobPrint | None, history: Sequence[RuleEvent],
     yield from ("", "Pattern:", f"  {printable(rule.rule.pattern)}", "")
     if rule.reason:
         yield from wrapped(f"Why {rule.state}: {rule.reason}", width, "", "  ")
-    used = f", last {_time(rule.last_used)}" if rule.last_used else ""
+    used = f", last {stamp(rule.last_used)}" if rule.last_used else ""
     yield f"Took: {rule.hits} lines in {rule.runs} runs{used}"
     told = ", ".join(feature.replace(":", " ", 1) for feature in _features(job))
     yield from wrapped(f"Job: {told or 'known by its wording alone'} ({rule.job})", width, "", "  ")
     model = f" {origin.model}" if origin.model else ""
     votes = f", {origin.votes} of {origin.asked} answers agreed" if origin.asked else ""
-    learned = f" on {_time(rule.created)}" if rule.created else ""
+    learned = f" on {stamp(rule.created)}" if rule.created else ""
     yield from wrapped(f"Learned from: {origin.by}{model}{learned}{votes}", width, "", "  ")
     for prompt in origin.prompts:
         yield from wrapped(f"Prompt: {prompt.name} {prompt.version} ({prompt.sha256[:12]})", width, "", "  ")
@@ -88,7 +96,7 @@ def _text(rule: LearnedRule, job: JobPrint | None, history: Sequence[RuleEvent],
     for event in history:
         change = f"{event.before} -> {event.after}" if event.before else event.after
         why = f"; {event.reason}" if event.reason else ""
-        said = f"{_time(event.at)}, {event.what} by {event.who}: {change}{why}"
+        said = f"{stamp(event.at)}, {event.what} by {event.who}: {change}{why}"
         yield from wrapped(said, width, "  ", "      ")
 
 
@@ -101,7 +109,8 @@ def _told(job: JobPrint | None, kind: str) -> list[str]:
     return [feature.partition(":")[2] for feature in _features(job) if feature.startswith(kind + ":")]
 
 
-def _time(at: datetime | None) -> str:
+def stamp(at: datetime | None) -> str:
+    """A time to read; "" for none."""
     return f"{at:%Y-%m-%d %H:%M} UTC" if at else ""
 
 
@@ -114,8 +123,8 @@ def summary(rule: LearnedRule, job: JobPrint | None) -> dict[str, Any]:
         "reason": rule.reason,
         "hits": rule.hits,
         "runs": rule.runs,
-        "created": _iso(rule.created),
-        "last_used": _iso(rule.last_used),
+        "created": iso(rule.created),
+        "last_used": iso(rule.last_used),
         "approved_by": rule.approved_by,
         "source": rule.origin.by,
         "job": {"key": rule.job, "features": _features(job)},
@@ -133,7 +142,8 @@ def document(rule: LearnedRule, job: JobPrint | None, history: Sequence[RuleEven
     }
 
 
-def _iso(at: datetime | None) -> str | None:
+def iso(at: datetime | None) -> str | None:
+    """A time for JSON."""
     return at.isoformat() if at else None
 
 

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from triage import config, kb, scanning
+from triage import config, kb, learned, scanning
 from triage.config import Settings
 from triage.diagnose.judge import Knowledge
-from triage.domain import Diagnosis, History, Similar
-from triage.errors import IndexUnavailableError
+from triage.domain import Diagnosis, History, LearnedSignature, Similar
+from triage.errors import IndexUnavailableError, TriageError
 from triage.evidence.match import Matcher
 from triage.learned import ROUTINE_SIGNATURES, Rules
 from triage.pipeline import Parts, Recall, Record, Remember, Tell
@@ -46,13 +46,41 @@ def knowledge() -> Knowledge:
     return Knowledge(kb.taxonomy(), Matcher(kb.signatures()), kb.cascades(), runbooks())
 
 
-def parts(chosen: Settings, tell: Tell, record: bool = True, similar: bool = True, rules: Rules | None = None) -> Parts:
-    """Everything a diagnosis needs; database and index are opened only when they are used. rules: those learned."""
+def site_knowledge(chosen: Settings) -> tuple[Knowledge, tuple[str, ...]]:
+    """With the signatures that were learned here and are in force; and in words why some are not used."""
+    known = knowledge()
+    try:
+        found, notes = learned.sound(_active_signatures(chosen))
+    except (TriageError, OSError) as error:
+        return known, (f"learned signatures were not used: {error}",)
+    return (replace(known, matcher=Matcher((*kb.signatures(), *found))) if found else known), notes
+
+
+def _active_signatures(chosen: Settings) -> tuple[LearnedSignature, ...]:
+    if not _made(chosen):
+        return ()
+    from triage.store.signatures import SignatureStore
+
+    with SignatureStore.open(chosen.database_url) as store:
+        return store.list(state="active")
+
+
+def parts(
+    chosen: Settings,
+    tell: Tell,
+    record: bool = True,
+    similar: bool = True,
+    rules: Rules | None = None,
+    site: bool = True,
+) -> Parts:
+    """Everything a diagnosis needs; the index is opened only when it is used. rules: those learned; site: with the
+    signatures that were learned here."""
     from triage.cli import asking
 
-    known = knowledge()
+    known, notes = site_knowledge(chosen) if site else (knowledge(), ())
     return Parts(
         knowledge=known,
+        notes=notes,
         filters=kb.filter_rules(),
         recall=_recall(chosen) if similar else None,
         explain=asking.explain(model(chosen), chosen, known.matcher, tell),
@@ -97,7 +125,7 @@ def verifier(store: RuleStore, more: Sequence[str] = ()) -> Verifier:
 
 def evaluation_parts(chosen: Settings, similar: bool) -> Parts:
     """The same for a worker of an evaluation: nothing is recorded or told, and what one site learned has no part in it."""
-    found = parts(chosen, lambda _text: None, record=False, similar=similar)
+    found = parts(chosen, lambda _text: None, record=False, similar=similar, site=False)
     recall = _recall(chosen, recorded=False) if similar else None
     return replace(found, recall=recall, remember=None, jobs=1)
 
@@ -129,16 +157,22 @@ def _record(chosen: Settings) -> Record:
 
 def _remember(chosen: Settings) -> Remember:
     def remember(result: Diagnosis) -> History:
-        from triage.store import engine
+        if not _made(chosen):
+            return History()
         from triage.store.history import HistoryReader
 
-        file = engine.path(engine.parse(chosen.database_url))
-        if file is not None and not file.exists():
-            return History()  # asking must not make it
         with HistoryReader.open(chosen.database_url) as opened:
             return opened.history(result.fingerprint, result.suspects.nodes)
 
     return remember
+
+
+def _made(chosen: Settings) -> bool:
+    """Whether the database may be there; asking must not make it."""
+    from triage.store import engine
+
+    file = engine.path(engine.parse(chosen.database_url))
+    return file is None or file.exists()
 
 
 def store(chosen: Settings) -> IncidentStore:

@@ -119,7 +119,7 @@ def _templates(lines: Iterable[LogLine]) -> list[_Template]:
         grade = guard.alarm(line.text)
         if line.hot or grade == "error" or is_frame(line.text):
             error[speaker] = line.number
-        body = "" if line.hot or grade or line.rule is not None else _body(line.text)
+        body = "" if line.hot or grade or line.rule is not None else own_text(line.text)
         if not body or len(body) > _MAX_BODY or is_source(body):
             continue
         cut = pieces(body)
@@ -130,7 +130,7 @@ def _templates(lines: Iterable[LogLine]) -> list[_Template]:
     return [template for template in found.values() if template.after_error * 2 < template.seen]
 
 
-def _body(text: str) -> str:
+def own_text(text: str) -> str:
     """What the line says behind its prefix; of a line that is nearly all prefix, such as a bar, all but its labels."""
     behind = text[_prefix().match(text).end() :].strip()
     if sum(map(str.isalpha, behind)) >= _PLAIN_WORDS:

@@ -60,6 +60,11 @@ def pieces(body: str) -> list[Piece]:
     return found
 
 
+def anything(kind: Kind) -> str:
+    """The pattern that all values of this kind have in common."""
+    return _ANY[kind]
+
+
 def literal(text: str) -> str:
     """The pattern of the text itself."""
     if text.isalnum():

@@ -38,11 +38,22 @@ from triage.domain.knowledge import (
 from triage.domain.labels import FileKind, Outcome, Risk, Role, Stage, Status
 from triage.domain.lines import JobLog, LogFile, LogLine, RawLine, Run, ScannedFile, ScannedRun, Template
 from triage.domain.recorded import Family, Misled, Recorded
-from triage.domain.rules import JobPrint, LearnedRule, PromptUsed, RuleCheck, RuleOrigin, RuleSource, RuleState
+from triage.domain.rules import (
+    SIGNATURE_PREFIX,
+    JobPrint,
+    LearnedRule,
+    LearnedSignature,
+    PromptUsed,
+    RuleCheck,
+    RuleOrigin,
+    RuleSource,
+    RuleState,
+)
 from triage.domain.stream import LeftOut, StreamEvent, StreamLine, Turn, Turned
 
 __all__ = [
     "PLACEHOLDERS",
+    "SIGNATURE_PREFIX",
     "AgentRun",
     "Cascade",
     "ClockNote",
@@ -62,6 +73,7 @@ __all__ = [
     "JobPrint",
     "KnownIncident",
     "LearnedRule",
+    "LearnedSignature",
     "LeftOut",
     "LogFile",
     "LogLine",

@@ -1,4 +1,4 @@
-"""Filter rules that were learned from logs, and the kind of job that they belong to."""
+"""What was learned at a site: filter rules with the kind of job that they belong to, and failure signatures."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from triage.domain.knowledge import FilterRule
+from triage.domain.knowledge import FilterRule, Signature
 
 RuleState = Literal["candidate", "shadow", "active", "retired"]
 RuleSource = Literal["model", "judge", "mined", "user"]
+
+SIGNATURE_PREFIX = "learned-signature."  # of the ids of learned signatures
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +68,36 @@ class LearnedRule:
     created: datetime | None = None
     last_used: datetime | None = None
     approved_by: str = ""
+
+    @property
+    def id(self) -> str:
+        return self.rule.id
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedSignature:
+    """A signature that a confirmed or corrected incident gave, and its life: candidate, active or retired.
+
+    incident: the one it was learned from, None when that was forgotten; who: said what the incident was; confirmed,
+    contradicted: outcomes of incidents that it matches; expires: when a candidate is given up, None of others.
+    """
+
+    signature: Signature
+    state: RuleState
+    origin: RuleOrigin
+    incident: int | None = None
+    who: str = ""
+    reason: str = ""
+    confirmed: int = 0
+    contradicted: int = 0
+    created: datetime | None = None
+    expires: datetime | None = None
+    approved_by: str = ""
+
+    @property
+    def id(self) -> str:
+        return self.signature.id
+
+    @property
+    def pattern(self) -> str:
+        return self.signature.patterns[0]

@@ -16,6 +16,7 @@ from triage.store.base import Store, insert_or_not, insert_row
 from triage.store.tables import GoodRun, Incident, JobKind
 
 KEPT = 3  # of a kind of job
+MOST = 200  # that are looked at together
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +64,17 @@ class GoodRunStore(Store):
         with engine.reading(self._engine) as connection:
             row = connection.execute(wanted).first()
         return StoredRun(row.incident_id, row.at, json.loads(row.profile)) if row else None
+
+    def all(self, limit: int = MOST) -> tuple[StoredRun, ...]:
+        """The newest runs of any kind of job that are still held for healthy."""
+        kept = (
+            select(GoodRun.incident_id, GoodRun.at, GoodRun.profile)
+            .join_from(GoodRun, Incident)
+            .where(Incident.outcome == "healthy")
+            .order_by(GoodRun.id.desc())
+            .limit(limit)
+        )
+        with engine.reading(self._engine) as connection:
+            return tuple(
+                StoredRun(row.incident_id, row.at, json.loads(row.profile)) for row in connection.execute(kept)
+            )

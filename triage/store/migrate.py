@@ -11,7 +11,13 @@ from sqlalchemy import Connection, Engine, text
 from triage.errors import StoreError
 from triage.store import engine as door
 
-REVISIONS = ("0001", "0002", "0003", "0004")  # oldest first; the files in migrations/versions, held equal by a test
+REVISIONS = (
+    "0001",
+    "0002",
+    "0003",
+    "0004",
+    "0005",
+)  # oldest first; the files in migrations/versions, held equal by a test
 HEAD = REVISIONS[-1]
 VERSION_TABLE = "triage_schema"  # not Alembic's own name: a shared PostgreSQL database may hold another program's
 SCRIPTS = Path(__file__).parent / "migrations"

@@ -1,4 +1,4 @@
-"""The tables of kinds of job: of filter rules that were learned for them, what became of them, and of good runs."""
+"""The tables of what was learned: filter rules of kinds of job, signatures, what became of both, and good runs."""
 
 from __future__ import annotations
 
@@ -84,3 +84,53 @@ class GoodRun(Base):
     incident_id: Mapped[int] = parent("incident", index=False)
     at: Mapped[datetime]
     profile: Mapped[str]
+
+
+class LearnedSignature(Base):
+    """A failure signature that an incident gave. `digest`: SHA-256 of the pattern and the failure type."""
+
+    __tablename__ = "learned_signature"
+    __table_args__ = (UniqueConstraint("digest"), {"sqlite_autoincrement": True})
+    id: Mapped[Key]
+    incident_id: Mapped[int | None] = mapped_column(ForeignKey("incident.id", ondelete="SET NULL"), index=True)
+    digest: Mapped[str]
+    pattern: Mapped[str]
+    title: Mapped[str]
+    failure_type: Mapped[str]
+    root_cause_class: Mapped[str]
+    outcome: Mapped[str]
+    remedy: Mapped[str]
+    state: Mapped[str]
+    reason: Mapped[str]
+    source: Mapped[str]
+    model: Mapped[str]
+    prompts: Mapped[str]  # JSON list of name, version, sha256
+    sample: Mapped[str]
+    lines: Mapped[str]  # JSON list
+    who: Mapped[str]
+    created_at: Mapped[datetime]
+    expires_at: Mapped[datetime | None]
+    approved_by: Mapped[str]
+
+
+class SignatureEvent(Base):
+    """A learned signature went from one state to another, in a change that rules may be part of too."""
+
+    __tablename__ = "signature_event"
+    id: Mapped[Key]
+    change_id: Mapped[int] = parent("rule_change")
+    signature_id: Mapped[int] = parent("learned_signature")
+    before: Mapped[str]
+    after: Mapped[str]
+    reason: Mapped[str]
+
+
+class SignatureOutcome(Base):
+    """What an incident that the signature matches turned out to be: confirmed or contradicted; the latest word counts."""
+
+    __tablename__ = "signature_outcome"
+    __table_args__ = (UniqueConstraint("signature_id", "incident_id"),)
+    id: Mapped[Key]
+    signature_id: Mapped[int] = parent("learned_signature", index=False)
+    incident_id: Mapped[int] = parent("incident")
+    verdict: Mapped[str]

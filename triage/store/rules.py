@@ -9,7 +9,7 @@ from sqlalchemy import Connection, bindparam, func, or_, select, update
 
 from triage.domain import JobPrint, LearnedRule, RuleState
 from triage.errors import NotFoundError
-from triage.store import clean, engine, rollback, rule_rows
+from triage.store import clean, engine, rollback, rule_rows, signatures
 from triage.store.base import Store, insert_or_not, insert_row
 from triage.store.tables import Diagnosis, Evidence, Incident, JobKind, Rule, RuleChange, RuleEvent
 from triage.store.values import RolledBack
@@ -78,20 +78,22 @@ class RuleStore(Store):
             return _one(connection, key)
 
     def rollback(self, by: str, to: datetime | None = None) -> RolledBack:
-        """All rules back to their states at that time, or the last change taken back that is not yet; repeated, one
-        more. What an incident retired stays retired. to: aware.
+        """All rules and learned signatures back to their states at that time, or the last change taken back that is not
+        yet; repeated, one more. What an incident retired stays retired. to: aware.
         """
         with engine.writing(self._engine) as connection:
             plan = rollback.undo(connection) if to is None else rollback.back_to(connection, to)
             if plan.moves or plan.undoes:
                 change = self._change(connection, by, "rollback", plan.undoes)
                 for move in plan.moves:
-                    values = {"state": move.after, "reason": move.reason}
-                    connection.execute(update(Rule).where(Rule.id == move.rule).values(values))
-                    event = {"change_id": change, "rule_id": move.rule, "before": move.before}
-                    insert_row(connection, RuleEvent, event | {"after": move.after, "reason": move.reason})
-            moved = tuple(_one(connection, move.rule) for move in plan.moves)
-        return RolledBack(moved, tuple(map(rule_rows.rule_id, plan.held)))
+                    rollback.do(connection, move, change)
+            moved = tuple(
+                _one(connection, move.thing)
+                if move.ledger is rollback.RULES
+                else signatures.one(connection, move.thing)
+                for move in plan.moves
+            )
+        return RolledBack(moved, tuple(ledger.name(thing) for ledger, thing in plan.held))
 
     def _kind(self, connection: Connection, job: JobPrint) -> int:
         """The id of the kind's row, held for this transaction: two processes that learn at once take turns."""

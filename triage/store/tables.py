@@ -8,7 +8,16 @@ from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from triage.store.columns import Base, Big, Key, parent
-from triage.store.rule_tables import GoodRun, JobKind, Rule, RuleChange, RuleEvent
+from triage.store.rule_tables import (
+    GoodRun,
+    JobKind,
+    LearnedSignature,
+    Rule,
+    RuleChange,
+    RuleEvent,
+    SignatureEvent,
+    SignatureOutcome,
+)
 
 __all__ = [
     "PARTS",
@@ -21,12 +30,15 @@ __all__ = [
     "IncidentNode",
     "Job",
     "JobKind",
+    "LearnedSignature",
     "Outcome",
     "PromptUsed",
     "RemediationStep",
     "Rule",
     "RuleChange",
     "RuleEvent",
+    "SignatureEvent",
+    "SignatureOutcome",
     "SimilarShown",
     "Suspect",
 ]

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from triage.domain import LearnedRule
+from triage.domain import LearnedRule, LearnedSignature
 
 VerdictKind = Literal["confirmed", "corrected", "rejected"]
 Worked = Literal["yes", "no", "unknown"]
+SignatureVerdict = Literal["confirmed", "contradicted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,7 @@ class RuleEvent:
 
 @dataclass(frozen=True, slots=True)
 class RolledBack:
-    """What a rollback did. moved: the rules as they are now; held: ids of those that an incident retired."""
+    """What a rollback did. moved: rules and learned signatures as they are now; held: ids of those that an incident retired."""
 
-    moved: tuple[LearnedRule, ...]
+    moved: tuple[LearnedRule | LearnedSignature, ...]
     held: tuple[str, ...] = ()
