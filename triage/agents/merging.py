@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from triage import heads
 from triage.agents.agreement import Vote, roots
 from triage.agents.answer import Answer, Cited
 from triage.agents.critic import NONE, Criticism
 from triage.agents.grounding import Lines
 from triage.compress import guard, telling
+from triage.compress.tracebacks import HEADER
 from triage.domain import Diagnosis, Evidence, Hypothesis, LogLine, Remedy, Role, Status, Suspects
 from triage.taxonomy import Taxonomy
 from triage.text import excerpt
@@ -39,8 +41,7 @@ def may_lead(rules: Diagnosis, vote: Vote, by: Measure) -> bool:
     answer = vote.leader
     if not answer.names_a_cause or answer.outcome == "healthy" or rules.outcome == "healthy" or not vote.majority:
         return False
-    mine = {(e.file, e.line) for e in rules.evidence}
-    if not any(_tells(by.lines[place]) and not by.knows(by.lines[place]) for place in roots(answer) - mine):
+    if not any(_is_news(by.lines[place], rules, by.knows) for place in roots(answer)):
         return False
     if rules.failure_type == "unknown":
         return True
@@ -48,9 +49,21 @@ def may_lead(rules: Diagnosis, vote: Vote, by: Measure) -> bool:
     return symptom and not by.labels.types[answer.failure_type].symptom and vote.unanimous
 
 
+def _is_news(line: LogLine, rules: Diagnosis, knows: Callable[[LogLine], bool]) -> bool:
+    """Does it tell of trouble that no rule knows, before all in its file that the rules cite? What follows is no cause."""
+    cited = [e.line for e in rules.evidence if e.file == line.file]
+    return _tells(line) and line.number < min(cited, default=line.number + 1) and not knows(line)
+
+
 def _tells(line: LogLine) -> bool:
-    """Does it tell of trouble, by its level or its words?"""
-    return line.level in ("error", "fatal") or bool(guard.alarm(line.text)) or telling.telling(line.text)
+    """Does it tell of trouble itself, by its level or else its words? Routine, frames and mere warnings do not."""
+    if line.rule is not None or line.level in ("debug", "info", "warning") or _of_stack(line.text):
+        return False
+    return line.level in ("error", "fatal") or guard.alarm(line.text) == "error" or telling.telling(line.text)
+
+
+def _of_stack(text: str) -> bool:
+    return telling.is_frame(text) or telling.is_source(heads.split(text)[1]) or HEADER in text
 
 
 def merge(rules: Diagnosis, vote: Vote, by: Measure, model: str, criticism: Criticism = NONE) -> Diagnosis:
