@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from triage.errors import KnowledgeError
+from triage.text import seen
 
 _FRONT = re.compile(r"---\n(.*?)\n---\n(.*)", re.DOTALL)
 _INPUT = re.compile(r"\{\{ *(\w+) *\}\}")
@@ -31,17 +32,18 @@ class Prompt:
     sha256: str
 
     def fill(self, **inputs: str) -> str:
-        """The text with every input in its place, which cannot end the block that it stands in. Errors: KnowledgeError for one that is missing or not declared."""
+        """The text with every input in its place, which cannot end the block that it stands in nor
+        hold what nobody sees. Errors: KnowledgeError for one that is missing or not declared."""
         missing, strange = set(self.inputs) - set(inputs), set(inputs) - set(self.inputs)
         if missing or strange:
             raise KnowledgeError(
                 f"prompt {self.name}: inputs missing {sorted(missing)}, not declared {sorted(strange)}"
             )
         tags = "|".join(sorted(set(_TAG.findall(self.text))))
-        ours = re.compile(rf"<(\s*/?\s*(?:{tags})\s*/?\s*)>", re.IGNORECASE) if tags else None
+        ours = re.compile(rf"<(\s*/?\s*(?:{tags})(?:[\s/][^<>]{{0,200}})?)>", re.IGNORECASE) if tags else None
 
         def filled(match: re.Match[str]) -> str:  # once: an input may hold {{what looks like one}}
-            text = inputs[match[1]]
+            text = seen(inputs[match[1]])
             return ours.sub(r"(\1)", text) if ours is not None else text
 
         return _INPUT.sub(filled, self.text)

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+
+# What nobody sees, but a model reads: joiners, directions, fillers, variation selectors, tags.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
 
 
 def rank_ranges(numbers: Iterable[int]) -> str:
@@ -51,6 +58,11 @@ def excerpt(text: str, match: tuple[int, int] | None = None, limit: int = 500) -
     begin = start if end - start >= limit else start - 40
     begin = max(0, min(begin, len(text) - limit))
     return text[begin : begin + limit]
+
+
+def seen(text: str) -> str:
+    """The text without characters that nobody sees; line ends and tabs stay."""
+    return text if text.isascii() and text.isprintable() else _UNSEEN.sub("", text)
 
 
 def printable(text: str) -> str:

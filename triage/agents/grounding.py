@@ -10,13 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from triage.agents.answer import Answer, Cited
+from triage.agents.injected import holds_command, speaks_to_model
 from triage.domain import LogLine
 
 Lines = Mapping[tuple[str, int], LogLine]
 
 # What a sentence may only say if the input says it: numbers, paths, names of hosts and files, what is quoted.
 _NAMED = re.compile(
-    r"`([^`]{2,200})`"
+    r"(\w{2,12}://[^\s`\"'<>)\]]+)"
+    r"|`([^`]{2,200})`"
     r"|(?<![\w/.])((?:/[\w.@%+=:-]+){2,})"
     r"|(?<![\w.-])([A-Za-z][A-Za-z_.-]*\d[\w.-]*)"
     r"|(?<![\w.-])([A-Za-z0-9_-]+\.(?:py|sh|cc|cpp|cu|yaml|json|log|out|err|bin|pt|so)\b)"
@@ -36,12 +38,16 @@ class Grounded:
 
 
 def ground(answer: Answer, lines: Lines, corpus: str, nodes: frozenset[str], ranks: frozenset[int]) -> Grounded:
-    """lines: all that may be cited; corpus: all that the model was told of this job; nodes, ranks: those that occur."""
+    """lines: all that may be cited; corpus: all that the model was told of this job; nodes, ranks: those that occur.
+
+    A line that speaks to who reads it proves nothing, nor does a name that only stands there.
+    """
     dropped: list[str] = []
+    corpus = "\n".join(line for line in corpus.split("\n") if not speaks_to_model(line))
     cited = tuple(c for c in answer.cited if holds(c, lines, dropped))
     good_nodes = tuple(n for n in answer.nodes if _kept(n in nodes or _occurs(n, corpus), f"node {n}", dropped))
     good_ranks = tuple(r for r in answer.ranks if _kept(r in ranks, f"rank {r}", dropped))
-    steps = tuple(s for s in answer.steps if _kept(not unknown_names(" ".join(s), corpus), f"step {s[0]!r}", dropped))
+    steps = tuple(s for s in answer.steps if _is_advice(s, corpus, dropped))
     broken = [
         f"{name!r} of root_cause stands nowhere in the input" for name in unknown_names(answer.root_cause, corpus)
     ]
@@ -81,10 +87,21 @@ def holds(cited: Cited, lines: Lines, dropped: list[str]) -> bool:
     if line is None:
         dropped.append(f"{where} was not shown")
         return False
+    if speaks_to_model(line.text):
+        dropped.append(f"{where} speaks to who reads it")
+        return False
     if not cited.quote or _plain(cited.quote) not in _plain(line.text):
         dropped.append(f"{where} does not hold {cited.quote[:80]!r}")
         return False
     return True
+
+
+def _is_advice(step: tuple[str, str], corpus: str, dropped: list[str]) -> bool:
+    """In words only: a command that a log gave to a model must not come out as ours."""
+    if holds_command(" ".join(step), corpus):
+        dropped.append(f"step {step[0]!r} holds a command")
+        return False
+    return _kept(not unknown_names(" ".join(step), corpus), f"step {step[0]!r}", dropped)
 
 
 def _plain(text: str) -> str:

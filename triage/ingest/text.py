@@ -13,7 +13,7 @@ _ANSI = re.compile(
 _ESCAPED_ANSI = re.compile(r"#033\[[0-9;]{0,32}[mK]|\\u001b\[[0-9;]{0,32}[mK]")
 # Bidirectional overrides and the like would let a log line redraw the terminal of who reads the report.
 _UNSEEN = re.compile(
-    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2028\u2029\u2060\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
+    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2028\u2029\u2060\u2066-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff\u034f\u180e\u2061-\u2064\u206a-\u206f\ufe00-\ufe0f]"
 )
 _BAR = re.compile(
     r"%\||\d%|\d/[\d?]+ \[|[\d?] ?[A-Za-z]{1,12}/s\b|\ds/ ?[a-z]|\b(?:eta|ETA)\b|\d ?[kKMGT]?i?B of "
@@ -32,7 +32,7 @@ def readable(raw: bytes) -> str:
         raw = cut_middle_bytes(raw, MAX_DECODED)
     text = raw.decode("utf-8", "replace")
     if text.isprintable():
-        return text
+        return text if text.isascii() else _UNSEEN.sub("", text)
     if "\x1b" in text:
         text = _ANSI.sub("", text)
     if "033[" in text or "u001b[" in text:

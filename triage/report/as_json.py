@@ -23,7 +23,9 @@ from triage.domain import (
 from triage.report.compared import compared_json
 
 SCHEMA = "triage.diagnosis/1"
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2028\u2029\u2060\u2066-\u2069\ufeff\U000e0000-\U000e0fff]"
+)
 
 
 def to_json(d: Diagnosis) -> dict[str, Any]:
