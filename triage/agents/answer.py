@@ -14,7 +14,7 @@ MOST_CITED = 12
 MOST_STEPS = 6
 _CAUSE = 700
 _STEP = 300
-_NO_CAUSE = frozenset({"healthy", "unknown"})
+NO_CAUSE = frozenset({"healthy", "unknown"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Answer:
 
     @property
     def names_a_cause(self) -> bool:
-        return self.failure_type not in _NO_CAUSE
+        return self.failure_type not in NO_CAUSE
 
 
 def schema(labels: Taxonomy) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from triage.agents.injected import speaks_to_model
 from triage.domain import Diagnosis, Folded, JobLog, LogLine
 from triage.evidence.known import known_nodes, known_ranks
 from triage.taxonomy import Taxonomy
@@ -26,7 +27,10 @@ class Case:
 
 
 class Ground:
-    """What an answer may name and cite: the lines that were shown, whole, and all that was told of this job."""
+    """What an answer may name and cite: the lines that were shown, whole, and all that was told of this job.
+
+    A line that speaks to who reads it proves nothing, nor does a name that only stands there.
+    """
 
     def __init__(self, case: Case, told: str) -> None:
         shown = {(line.file, line.number) for line in case.folded.lines}
@@ -39,7 +43,7 @@ class Ground:
         }
         self.nodes = frozenset(known_nodes(case.log))
         self.ranks = frozenset(known_ranks(case.log))
-        self.corpus = told
+        self.corpus = _evidence_of(told)
 
     def add(self, lines: Iterable[LogLine], names: Iterable[str]) -> None:
         """What a tool showed of the job."""
@@ -48,7 +52,11 @@ class Ground:
             f"{file}:{number} {line.text}" for (file, number), line in fresh.items() if (file, number) not in self.lines
         ]
         self.lines = {**fresh, **self.lines}
-        self.corpus = "\n".join((self.corpus, *told, *names))
+        self.corpus = _evidence_of("\n".join((self.corpus, *told, *names)))
+
+
+def _evidence_of(told: str) -> str:
+    return "\n".join(line for line in told.split("\n") if not speaks_to_model(line))
 
 
 def inputs(case: Case, labels: Taxonomy, room: int | None = None) -> dict[str, str]:

@@ -38,12 +38,8 @@ class Grounded:
 
 
 def ground(answer: Answer, lines: Lines, corpus: str, nodes: frozenset[str], ranks: frozenset[int]) -> Grounded:
-    """lines: all that may be cited; corpus: all that the model was told of this job; nodes, ranks: those that occur.
-
-    A line that speaks to who reads it proves nothing, nor does a name that only stands there.
-    """
+    """lines: all that may be cited; corpus: all that the model was told of this job; nodes, ranks: those that occur."""
     dropped: list[str] = []
-    corpus = "\n".join(line for line in corpus.split("\n") if not speaks_to_model(line))
     cited = tuple(c for c in answer.cited if holds(c, lines, dropped))
     good_nodes = tuple(n for n in answer.nodes if _kept(n in nodes or _occurs(n, corpus), f"node {n}", dropped))
     good_ranks = tuple(r for r in answer.ranks if _kept(r in ranks, f"rank {r}", dropped))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from triage import heads
 from triage.agents.agreement import Vote, roots
-from triage.agents.answer import Answer, Cited
+from triage.agents.answer import NO_CAUSE, Answer, Cited
 from triage.agents.critic import NONE, Criticism
 from triage.agents.grounding import Lines
 from triage.compress import guard, telling
@@ -86,8 +86,9 @@ def merge(rules: Diagnosis, vote: Vote, by: Measure, model: str, criticism: Crit
 
 
 def _beside(rules: Diagnosis, theirs: Sequence[Hypothesis], model: str) -> Diagnosis:
-    """The rules' answer first, what else was read behind it, and a lower status."""
-    status = _FALLS.get(rules.status, rules.status)
+    """The rules' answer first, what else was read behind it, and a lower status if that names another cause."""
+    other = any(h.failure_type not in NO_CAUSE for h in theirs)  # no cause at all is no evidence against one
+    status = _FALLS.get(rules.status, rules.status) if other else rules.status
     first, *others = rules.hypotheses or (_of_rules(rules),)
     notes = tuple(f"{model} reads it as {h.failure_type}: {h.root_cause}" for h in theirs)
     return replace(
