@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triage.text import host_list
+from triage.text import closing, excluding, host_list
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,42 @@ def _unfolded(text: str) -> list[str]:
             first, _, last = span.partition("-")
             found += [f"{stem}{n:0{len(first)}d}" for n in range(int(first), int(last or first) + 1)]
     return found
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "option"),
+    [
+        ("slurm", "--exclude='h41n[02-03]'"),
+        ("lsf", "-R \"select[hname!='h41n02' && hname!='h41n03']\""),
+        ("sge", "-l h='!(h41n02|h41n03)'"),
+        ("flux", "--requires=-host:'h41n[02-03]'"),
+        ("pbs", ""),
+        ("kubernetes", ""),
+        ("none", ""),
+    ],
+)
+def test_hosts_are_left_out_in_the_schedulers_own_words(scheduler: str, option: str) -> None:
+    assert excluding(scheduler, ["h41n02", "h41n03"]) == option
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "command"),
+    [
+        ("slurm", "scontrol update NodeName='h41n[02-03]' State=DRAIN Reason=triage:gpu-lost"),
+        ("kubernetes", "kubectl cordon h41n02 h41n03"),
+        ("pbs", "pbsnodes -o -C triage:gpu-lost h41n02 h41n03"),
+        ("lsf", "badmin hclose -C triage:gpu-lost h41n02 h41n03"),
+        ("sge", "qmod -d '*@h41n02' '*@h41n03'"),
+        ("flux", "flux resource drain 'h41n[02-03]' triage:gpu-lost"),
+        ("none", ""),
+    ],
+)
+def test_hosts_are_closed_in_the_schedulers_own_words(scheduler: str, command: str) -> None:
+    assert closing(scheduler, ["h41n02", "h41n03"], "triage:gpu-lost") == command
+
+
+@pytest.mark.parametrize("host", ["n1'$(id)'", "a;rm -rf ~", "--all", "n1 n2", "", "n\u0661"])
+def test_what_is_no_host_name_reaches_no_command(host: str) -> None:
+    for scheduler in ("slurm", "lsf", "sge", "flux", "pbs", "kubernetes"):
+        assert excluding(scheduler, ["n1", host]) == closing(scheduler, ["n1", host], "triage:hang") == ""
+    assert closing("slurm", ["n1"], "a b; c") == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable
 
 # What nobody sees, but a model reads: joiners, directions, fillers, variation selectors, tags.
@@ -10,6 +11,7 @@ _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
+_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,253}")
 
 
 def rank_ranges(numbers: Iterable[int]) -> str:
@@ -43,6 +45,43 @@ def _folded(stem: str, width: int, numbers: set[int]) -> str:
         return f"{stem}{min(numbers):0{width}d}"
     spans = (span.split("-") for span in rank_ranges(numbers).split(","))
     return f"{stem}[{','.join('-'.join(f'{int(n):0{width}d}' for n in span) for span in spans)}]"
+
+
+def excluding(scheduler: str, hosts: Iterable[str]) -> str:
+    """The option by which a job is submitted without these hosts, safe in a shell; "" where the scheduler has none.
+
+    PBS and Kubernetes have none: their hosts are closed (`closing`) before the job is submitted again.
+    """
+    named = tuple(dict.fromkeys(hosts))
+    if not named or not all(map(_HOST.fullmatch, named)):
+        return ""
+    if scheduler == "slurm":
+        return f"--exclude={shlex.quote(host_list(named))}"
+    if scheduler == "lsf":
+        unequal = " && ".join(f"hname!='{host}'" for host in named)
+        return f'-R "select[{unequal}]"'
+    if scheduler == "sge":
+        return f"-l h='!({'|'.join(named)})'"
+    return f"--requires=-host:{shlex.quote(host_list(named))}" if scheduler == "flux" else ""
+
+
+def closing(scheduler: str, hosts: Iterable[str], reason: str) -> str:
+    """The command that keeps new jobs off these hosts, safe in a shell; "" where no scheduler is known.
+
+    reason: one word, such as triage:ecc-error.
+    """
+    named = tuple(dict.fromkeys(hosts))
+    if not named or not all(map(_HOST.fullmatch, named)) or not re.fullmatch(r"[\w:-]+", reason, re.ASCII):
+        return ""
+    apart, folded = " ".join(named), shlex.quote(host_list(named))
+    return {
+        "slurm": f"scontrol update NodeName={folded} State=DRAIN Reason={reason}",
+        "kubernetes": f"kubectl cordon {apart}",
+        "pbs": f"pbsnodes -o -C {reason} {apart}",
+        "lsf": f"badmin hclose -C {reason} {apart}",
+        "sge": "qmod -d " + " ".join(f"'*@{host}'" for host in named),
+        "flux": f"flux resource drain {folded} {reason}",
+    }.get(scheduler, "")
 
 
 def how_many(n: int, one: str, many: str = "") -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from triage.diagnose import flight, outlived, sieve, standing
+from triage.diagnose import flight, gpu_dump, outlived, sieve, standing
 from triage.diagnose.made import MISMATCH, UNCAUGHT
 from triage.diagnose.places import give_ranks, nodes_of_ranks, pods_on
 from triage.domain import JobLog, LogFile, LogLine
@@ -16,6 +16,7 @@ from triage.evidence.flight import analyse as analyse_dumps
 from triage.evidence.match import Finding, Matcher
 from triage.evidence.progress import Step, signs, steps
 from triage.evidence.stacks import Stack, odd_ones
+from triage.evidence.suites import suites_that_failed
 from triage.evidence.tracebacks import Frame, Traceback, find_tracebacks
 
 _NODE_KINDS = frozenset({"kernel", "fabric"})  # what a node says of itself, whatever job runs on it
@@ -67,6 +68,9 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
         if finding.signature.role == "cascade" and finding.signature.failure_type == "unknown":
             ends.pop(finding.line.file, None)  # the program's last words, but its launcher says that it failed
         best.setdefault(key, finding)
+    for name in suites_that_failed(log, suites):
+        if name in ends and ends[name].line.number == suites.pop(name):
+            del ends[name]
     quoted = sieve.quoted(log)
     sieve.drop_other_times(best, log)
     _add_uncaught(best, tracebacks)
@@ -74,6 +78,7 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
     sieve.drop_other_jobs(best, log)
     sieve.drop_chain_links(best, tracebacks)
     sieve.drop_earlier_attempts(best, log)
+    gpu_dump.drop_repaired(best, log)
     for key in quoted & best.keys():
         del best[key]
     sieve.drop_succeeded_pods(best, log)

@@ -223,6 +223,7 @@ def _bad_end(facts: Facts) -> Finding | None:
     found: Finding | None = None
     known = {(f.line.file, f.line.number) for f in facts.findings}
     known |= facts.quoted
+    known |= {(end.line.file, end.line.number) for end in facts.ends.values()}
     known |= {(x.file, x.number) for t in facts.tracebacks for x in (t.start, t.end)}
     for file in facts.log.files:
         if file.kind in ("binary", "flight-recorder", "stacks") or file.name in facts.system_files:

@@ -10,6 +10,7 @@ from triage.diagnose import quiet
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.facts import Facts, node_of, rank_of
 from triage.diagnose.places import are_launchers
+from triage.diagnose.shared_paths import everywhere
 from triage.domain import LogFile, Suspects
 from triage.evidence.fallen import Fallen, first_fallen
 from triage.evidence.known import known_nodes, known_ranks
@@ -106,6 +107,8 @@ def _one_of_many(facts: Facts, root: Candidate, node: str) -> bool:
     if others and (root.signature.id in _HELD_THERE or _kernels_of_others(facts, root, node)):
         return True
     if not others or root.failure_type not in LOCAL_TYPES:
+        return False
+    if root.failure_type == "disk-full" and everywhere(root.findings):
         return False
     if root.failure_type in SPREAD_TYPES and len(others) < 2:
         return False  # of two nodes that differ, neither is the odd one
