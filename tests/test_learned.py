@@ -15,7 +15,7 @@ from triage import kb, learned, pipeline
 from triage.cli.learned_rules import LearnedRules
 from triage.compress.engine import Scanner
 from triage.diagnose.judge import Knowledge
-from triage.domain import Diagnosis, FilterRule, JobPrint, LearnedRule, RuleOrigin, RuleState
+from triage.domain import Diagnosis, Filed, FilterRule, JobPrint, LearnedRule, RuleOrigin, RuleState
 from triage.evidence.jobprint import job_print
 from triage.evidence.match import Matcher
 from triage.ingest import assemble, boundaries
@@ -56,9 +56,9 @@ def rule(pattern: str, state: RuleState = "active") -> LearnedRule:
 
 
 def parts(knowledge: Knowledge, url: str, writes: bool = True) -> Parts:
-    def record(result: Diagnosis, document: dict) -> int:
+    def record(result: Diagnosis, document: dict) -> Filed:
         with IncidentStore.open(url) as incidents:
-            return incidents.record(result, document)
+            return incidents.file(result, document, new=True)
 
     return Parts(knowledge, kb.filter_rules(), record=record if writes else None, rules=LearnedRules(url, writes))
 
@@ -158,9 +158,8 @@ def test_a_rule_that_hides_evidence_is_retired_and_the_incident_says_so(
     result, document = pipeline.diagnose(paths, parts(knowledge, url))
 
     assert without.outcome == "failed"
-    assert replace(result, timing={}, incident=None, missing=(), compression=without.compression) == replace(
-        without, timing={}, missing=()
-    )
+    kept = {"timing": {}, "incident": None, "missing": (), "inputs": (), "learned": ()}
+    assert replace(result, **kept, compression=without.compression) == replace(without, **kept)
     assert [note for note in document["missing"] if "learned" in note] == [
         f"the learned filter rule learned.{n} would have hidden a line that is cited here (E1, {paths[0]}:203): it was retired"
         for n in (2, 3)

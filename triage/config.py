@@ -50,6 +50,11 @@ SETTINGS: tuple[Setting, ...] = (
         "signature_confirmations", "confirmed incidents that put a learned signature in force with no approval", "2"
     ),
     Setting("signature_days", "days after which a learned signature that nobody confirmed is given up", "90"),
+    Setting(
+        "merge_hours",
+        "within so many hours, the same failure of the same job is a further attempt of its incident",
+        "24",
+    ),
     Setting("jobs", "processes that read large inputs; default: as many as there are CPUs for it, at most 8"),
 )
 _KNOWN = {s.name: s for s in SETTINGS}
@@ -80,6 +85,7 @@ class Settings:
     token_budget: int = 12000
     signature_confirmations: int = 2
     signature_days: int = 90
+    merge_hours: int = 24
     jobs: int | None = None
     origin: Mapping[str, str] = field(default_factory=dict)
 
@@ -120,6 +126,7 @@ def load(flags: Mapping[str, str | None] | None = None, cwd: Path | None = None)
             "signature_confirmations", values["signature_confirmations"], origin["signature_confirmations"]
         ),
         signature_days=_number("signature_days", values["signature_days"], origin["signature_days"]),
+        merge_hours=_number("merge_hours", values["merge_hours"], origin["merge_hours"]),
         jobs=_number("jobs", values["jobs"], origin["jobs"]) if values["jobs"] else None,
         origin=origin,
     )

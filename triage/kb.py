@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
+import hashlib
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -37,6 +38,16 @@ def root() -> Path:
         if (candidate / "taxonomy.yaml").is_file():
             return candidate
     raise KnowledgeError("the knowledge base kb/ is missing from this installation", "install the package again")
+
+
+@functools.cache
+def version() -> str:
+    """A digest of all that the knowledge base holds, by which two diagnoses tell whether they were made with the same."""
+    whole = hashlib.sha256()
+    for path in sorted(p for p in root().rglob("*") if p.is_file()):
+        content = hashlib.sha256(path.read_bytes()).hexdigest()
+        whole.update(f"{path.relative_to(root()).as_posix()}\n{content}\n".encode())
+    return whole.hexdigest()[:16]
 
 
 class _Strict(_LOADER):  # type: ignore[misc]

@@ -15,22 +15,23 @@ from triage.diagnose import recurrence
 from triage.diagnose.against_good import against
 from triage.diagnose.judge import Knowledge, judge
 from triage.diagnose.precedent import with_precedent
-from triage.domain import Diagnosis, FilterRule, Folded, History, JobLog, JobPrint, Similar
+from triage.domain import Diagnosis, Filed, FilterRule, Folded, History, JobLog, JobPrint, Similar
 from triage.errors import InputError, TriageError
 from triage.evidence import jobprint
 from triage.evidence.match import Matcher
-from triage.evidence.profile import GoodRun
-from triage.ingest import boundaries, sources, streams, together
+from triage.evidence.profile import GoodRun, nodes_of
+from triage.ingest import boundaries, identity, sources, streams, together
 
 KEPT_BYTES = 48 << 20  # of all files together
 MIN_BUDGET = 256 << 10
 MANY_FILES = 64
+MOST_NODES = 4096  # that the record keeps of a job
 
 Tell = Callable[[str], None]
 Recall = Callable[[Diagnosis], tuple[tuple[Similar, ...], tuple[str, ...]]]  # similar incidents, what was not asked
 Explain = Callable[[JobLog, Folded, Diagnosis], Diagnosis]  # what a model makes of it; never fails
 Remember = Callable[[Diagnosis], History]  # what earlier incidents say to this one
-Record = Callable[[Diagnosis, dict[str, Any]], int]
+Record = Callable[[Diagnosis, dict[str, Any]], Filed]
 GoodRunOf = Callable[[JobPrint], GoodRun | None]  # the last run of this kind of job that went well
 KeepGood = Callable[[int, JobPrint, JobLog], None]  # an incident that is a run that went well
 
@@ -66,7 +67,8 @@ def read(paths: Sequence[str], parts: Parts) -> JobLog:
     rules, notes = learned.in_force(parts.rules, kind)
     scanner = _scanner(parts, learned.applied(rules), len(inputs))
     files = scanning.read(scanner, contents, parts.jobs, parts.tell)
-    return JobLog(together.together(files), missing, kind, rules, notes)
+    read_from = identity.identify(inputs) if parts.record is not None else ()
+    return JobLog(together.together(files), missing, kind, rules, notes, read_from)
 
 
 @dataclass(slots=True)
@@ -161,6 +163,7 @@ def diagnose(paths: Sequence[str], parts: Parts, good: GoodRun | None = None) ->
     hiders = learned.hiders(log, result)
     said = [hider.note(retired=_writes(parts)) for hider in hiders]
     result = replace(result, missing=(*result.missing, *parts.notes, *log.notes, *said))
+    result = _about(log, result)
     clock.lap("judge")
     result = _against_good(log, result, good, parts)
     clock.lap("compare")
@@ -184,6 +187,13 @@ def diagnose(paths: Sequence[str], parts: Parts, good: GoodRun | None = None) ->
         result = replace(result, missing=(*result.missing, *filter(None, problems)))
         document = report.to_json(result)
     return result, document
+
+
+def _about(log: JobLog, result: Diagnosis) -> Diagnosis:
+    """With what the record keeps of the log besides."""
+    nodes = itertools.islice(dict.fromkeys(nodes_of(log)), MOST_NODES)
+    rules = tuple(rule.rule.id for rule in log.learned if rule.state == "active")
+    return replace(result, nodes=tuple(nodes), inputs=log.inputs, learned=rules)
 
 
 def compress(paths: Sequence[str], parts: Parts) -> Folded:
@@ -248,8 +258,8 @@ def _remember(result: Diagnosis, parts: Parts) -> Diagnosis:
 def _record(result: Diagnosis, parts: Parts) -> tuple[Diagnosis, dict[str, Any]]:
     if parts.record is not None:
         try:
-            number = parts.record(result, report.to_json(result))
-            result = replace(result, incident=number)
+            filed = parts.record(result, report.to_json(result))
+            result = replace(result, incident=filed.incident, attempt=filed.attempt)
         except (TriageError, OSError) as error:
             result = replace(result, missing=(*result.missing, f"the incident was not recorded: {error}"))
     return result, report.to_json(result)

@@ -113,6 +113,9 @@ def test_the_list_as_json_is_one_object(store: IncidentStore) -> None:
                 "verdict": "confirmed",
                 "true_type": "ecc-error",
                 "true_class": "hardware-failure",
+                "owner": "",
+                "attempts": 1,
+                "last_seen": "2026-03-01T02:59:30+00:00",
             }
         ],
     }

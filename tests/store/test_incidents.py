@@ -15,7 +15,7 @@ from triage.domain import Evidence, Suspects
 from triage.errors import NotFoundError, StoreError, UsageError
 from triage.store import tables
 from triage.store.incidents import IncidentStore
-from triage.store.values import IncidentSummary, JobRef, Verdict
+from triage.store.values import Filters, IncidentSummary, JobRef, Verdict
 
 JOB = JobRef(external_id="4711", name="pretrain-7b", scheduler="slurm", nodes=("gpu-016", "gpu-018"), gpu_hours=12.5)
 FIRST = datetime(2026, 3, 1, 3, 0, 30, 250_000, UTC)
@@ -48,6 +48,7 @@ def test_a_recorded_incident_comes_back(store: IncidentStore) -> None:
         nodes=("gpu-017", "gpu-016", "gpu-018"),
         job="4711",
         gpu_hours=12.5,
+        last_seen=FIRST,
     )
     assert stored.id == incident
     assert (stored.version, stored.diagnosed_at, stored.tool_version) == (1, FIRST, triage.__version__)
@@ -166,13 +167,16 @@ def three(store: IncidentStore) -> IncidentStore:
         ({"text": "_"}, []),
         ({"text": "\0\udcff"}, []),
         ({"node": "\0\udcff"}, []),
-        ({"limit": 2}, [3, 2]),
-        ({"limit": 2, "offset": 2}, [1]),
         ({"outcome": "failed", "failure_type": "out-of-memory"}, [2]),
     ],
 )
 def test_filters(three: IncidentStore, filters: dict[str, object], found: list[int]) -> None:
-    assert [s.id for s in three.list(**filters)] == found
+    assert [s.id for s in three.list(Filters(**filters))] == found
+
+
+def test_a_page_of_a_list(three: IncidentStore) -> None:
+    assert [s.id for s in three.list(limit=2)] == [3, 2]
+    assert [s.id for s in three.list(limit=2, offset=2)] == [1]
 
 
 def test_equal_failures_are_counted(three: IncidentStore) -> None:

@@ -71,6 +71,16 @@ OLD_DATA["0005"] = (
         INSERT INTO signature_outcome VALUES (1, 6, 7, 'confirmed')
     """
 )
+OLD_DATA["0006"] = (
+    OLD_DATA["0005"]
+    .replace("'{}', '{}', '{}');", "'{}', '{}', '{}', 1, 'kb1', '[]');")
+    .replace("'f3c0ffee', 1.5);", "'f3c0ffee', 1.5, 'ada');")
+    + """;
+        INSERT INTO attempt VALUES (1, 7, 1, '2026-01-01 03:00:00.000000', '4711', '', 'd1', 'b1', '[]', 100, 1.5);
+        INSERT INTO model_call VALUES (1, 3, 1, 'm', '', 0.5, 10, 20);
+        INSERT INTO feedback VALUES (1, 3, 'step', '1', 'up', '', 'ada', 'web', '2026-01-03 03:00:00.000000')
+    """
+)
 
 
 def connect(url: str) -> sa.Engine:
@@ -123,6 +133,8 @@ def test_data_of_every_older_schema_is_kept(url: str, revision: str) -> None:
     assert found.verdicts[0].failure_type == "ecc-error"  # what was confirmed was so
     assert found.summary.true_type == ("ecc-error" if revision < "0004" else "nvlink-error")
     assert found.summary.created_at.isoformat() == "2026-01-01T03:00:00+00:00"
+    assert [(a.number, a.external_id, a.gpu_hours) for a in found.attempts] == [(1, "4711", 1.5)]
+    assert (found.summary.attempts, found.summary.last_seen) == (1, found.summary.created_at)
     assert (found.result["incident"], found.job.external_id, found.summary.gpu_hours) == (7, "4711", 1.5)
     with RuleStore.open(url) as rules:
         kept = [(r.rule.id, r.job, r.state, r.hits) for r in rules.list()]

@@ -33,6 +33,7 @@ def diagnose(
         help="A good run to compare with; none: with no run of the database either.",
     ),
     no_record: bool = typer.Option(False, "--no-record", help="Do not write to the incident database."),
+    new: bool = typer.Option(False, "--new", help="Record a new incident, even if it is one of a known job or log."),
     llm: str | None = typer.Option(None, "--llm", metavar="MODEL|off", help="The model to ask; off: rules only."),
     samples: str | None = typer.Option(
         None, "--samples", metavar="N", help="Answers of the model; their agreement counts."
@@ -58,7 +59,7 @@ def diagnose(
 
     settings = wiring.settings(llm, llm_samples=samples, llm_critic=None if critic is None else str(int(critic)))
     rules = wiring.learned_rules(settings, writes=not no_record)
-    parts = wiring.parts(settings, output.teller(quiet), record=not no_record, rules=rules)
+    parts = wiring.parts(settings, output.teller(quiet), record=not no_record, rules=rules, new=new)
     parts = wiring.with_good_runs(parts, settings, writes=not no_record)
     if print_prompt:
         output.write(_prompt(paths, replace(parts, record=None), settings))

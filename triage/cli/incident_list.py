@@ -19,8 +19,9 @@ def as_json(found: Sequence[IncidentSummary]) -> dict[str, Any]:
 
 
 def _object(summary: IncidentSummary) -> dict[str, Any]:
-    fields = dataclasses.asdict(summary)
-    return {**fields, "created_at": summary.created_at.isoformat(), "nodes": list(summary.nodes)}
+    last = summary.last_seen or summary.created_at
+    times = {"created_at": summary.created_at.isoformat(), "last_seen": last.isoformat()}
+    return {**dataclasses.asdict(summary), **times, "nodes": list(summary.nodes)}
 
 
 def as_text(found: Sequence[IncidentSummary], width: int) -> str:

@@ -43,10 +43,10 @@ def list_incidents(
     chosen = output.check_format(format)
     _check(outcome, failure_type)
     start = parse_since(since, datetime.now(UTC)) if since else None
+    from triage.store.values import Filters
+
     with _open() as store:
-        found = store.list(
-            outcome=outcome, failure_type=failure_type, node=node, since=start, text=text, limit=limit + 1
-        )
+        found = store.list(Filters(outcome, failure_type, node, since=start, text=text), limit=limit + 1)
         empty = not found and not store.list(limit=1)
     from triage.cli import incident_list
 

@@ -6,12 +6,14 @@ import contextlib
 import functools
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from triage import config, kb, learned, scanning
+from triage.cli.who import user
 from triage.config import Settings
 from triage.diagnose.judge import Knowledge
-from triage.domain import Diagnosis, History, LearnedSignature, Similar
+from triage.domain import Diagnosis, Filed, History, LearnedSignature, Similar
 from triage.errors import IndexUnavailableError, TriageError
 from triage.evidence.match import Matcher
 from triage.learned import ROUTINE_SIGNATURES, Rules
@@ -72,9 +74,10 @@ def parts(
     similar: bool = True,
     rules: Rules | None = None,
     site: bool = True,
+    new: bool = False,
 ) -> Parts:
     """Everything a diagnosis needs; the index is opened only when it is used. rules: those learned; site: with the
-    signatures that were learned here."""
+    signatures that were learned here; new: it is recorded as a new incident, even where it belongs to one that there is."""
     from triage.cli import asking
 
     known, notes = site_knowledge(chosen) if site else (knowledge(), ())
@@ -84,7 +87,7 @@ def parts(
         filters=kb.filter_rules(),
         recall=_recall(chosen) if similar else None,
         explain=asking.explain(model(chosen), chosen, known.matcher, tell),
-        record=_record(chosen) if record else None,
+        record=_record(chosen, new) if record else None,
         remember=_remember(chosen) if similar else None,
         tell=tell,
         token_budget=chosen.token_budget,
@@ -138,19 +141,20 @@ def fill_index(chosen: Settings) -> None:
         recalling.retriever(chosen).sync()
 
 
-def _record(chosen: Settings) -> Record:
-    def record(result: Diagnosis, document: dict[str, Any]) -> int:
+def _record(chosen: Settings, new: bool) -> Record:
+    def record(result: Diagnosis, document: dict[str, Any]) -> Filed:
         in_force = {s.name: getattr(chosen, s.name) for s in config.SETTINGS}  # the store leaves secrets out
         from triage.store.values import JobRef
 
-        job = JobRef(external_id=result.job, nodes=result.suspects.nodes) if result.job else None
+        job = JobRef(external_id=result.job, nodes=result.nodes, owner=user())
+        window = timedelta(hours=chosen.merge_hours)
         with store(chosen) as opened:
-            incident = opened.record(result, document, job, settings=in_force)
+            filed = opened.file(result, document, job, in_force, kb_version=kb.version(), window=window, new=new)
         if result.outcome != "healthy":
             from triage.cli import recalling
 
             recalling.keep(chosen)
-        return incident
+        return filed
 
     return record
 
@@ -159,10 +163,12 @@ def _remember(chosen: Settings) -> Remember:
     def remember(result: Diagnosis) -> History:
         if not _made(chosen):
             return History()
+        from triage.store.attempts import run_of
         from triage.store.history import HistoryReader
 
         with HistoryReader.open(chosen.database_url) as opened:
-            return opened.history(result.fingerprint, result.suspects.nodes)
+            digest = run_of(result).digest
+            return opened.history(result.fingerprint, result.suspects.nodes, result.job, digest)
 
     return remember
 

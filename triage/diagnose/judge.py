@@ -116,7 +116,9 @@ def _with_cause(facts: Facts, verdict: Verdict, evidence: list[Evidence], knowle
         progress=reached,
         missing=_missing(facts.log, book, verdict.status),
         files=tuple(f.name for f in facts.log.files),
-        fingerprint=fingerprint(root.failure_type, signature.id, root.first.line.text),
+        fingerprint=fingerprint(
+            root.failure_type, signature.id, root.first.line.text, (*found.nodes, evidence[0].node or "")
+        ),
     )
 
 

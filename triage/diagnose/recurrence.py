@@ -18,6 +18,11 @@ _IS_RESTART = re.compile(r"(?:Restart|Resubmit|Drain|Cordon)\b|Take .{1,200} out
 
 def weigh(result: Diagnosis, history: History) -> Diagnosis:
     """The diagnosis in the light of earlier incidents. The same log read again is no recurrence."""
+    found = _weigh(result, history)
+    return replace(found, recurrence=replace(found.recurrence, seen=history.seen)) if found.recurrence.kind else found
+
+
+def _weigh(result: Diagnosis, history: History) -> Diagnosis:
     earlier = [p for p in history.same if not same_event(p, result)]
     again = {p.incident for p in history.same} - {p.incident for p in earlier}
     result = _with_nodes(result, history, again)
@@ -68,7 +73,7 @@ def _deterministic(result: Diagnosis, same: Sequence[PastFailure]) -> Diagnosis:
         incidents=_ids(same),
     )
     result = replace(result, action=action, remediation=(stop, *steps))
-    return _told(result, Recurrence("same-step", said, tuple(p.incident for p in same)))
+    return _told(result, Recurrence("same-step", said, _numbers(same)))
 
 
 def _passing(result: Diagnosis, earlier: Sequence[PastFailure]) -> Diagnosis:
@@ -107,7 +112,7 @@ def _with_nodes(result: Diagnosis, history: History, again: set[int]) -> Diagnos
             f"Take {node} out of service and test it in full before it serves a job again",
             f"it was a suspect in {_incidents(ids)} too",
             "reversible",
-            incidents=tuple(map(str, ids)),
+            incidents=tuple(map(str, dict.fromkeys(ids))),
         )
         for node, ids in often.items()
     )
@@ -135,14 +140,15 @@ def _named(found: Sequence[PastFailure]) -> str:
 
 
 def _incidents(ids: Sequence[int]) -> str:
-    ordered = sorted(ids)
+    ordered = sorted(set(ids))
     names = ", ".join(map(str, ordered[:-1])) + (" and " if len(ordered) > 1 else "") + str(ordered[-1])
     return f"incident{'s' if len(ordered) > 1 else ''} {names}"
 
 
 def _ids(found: Sequence[PastFailure]) -> tuple[str, ...]:
-    return tuple(str(n) for n in sorted(_numbers(found)))
+    return tuple(map(str, _numbers(found)))
 
 
 def _numbers(found: Sequence[PastFailure]) -> tuple[int, ...]:
-    return tuple(p.incident for p in found)
+    """Several attempts may be of one incident."""
+    return tuple(sorted({p.incident for p in found}))

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from triage.domain.agent import AgentRun
 from triage.domain.compared import Compared
+from triage.domain.filing import InputFile, ModelCall
 from triage.domain.labels import Outcome, Risk, Role, Stage, Status
 from triage.domain.lines import LogLine, Run
 from triage.domain.rules import PromptUsed
@@ -144,11 +145,24 @@ class PastFailure:
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """A failure by its fingerprint. first, last: when it was recorded; same_job, other_jobs: attempts of this job and of all others."""
+
+    first: datetime
+    last: datetime
+    same_job: int
+    other_jobs: int
+
+
+@dataclass(frozen=True, slots=True)
 class History:
-    """What the database knows. same: earlier incidents that failed the same way, newest first; of_nodes: incidents of each suspect node."""
+    """What the database knows. same: earlier attempts that failed the same way, newest first, of one incident maybe several;
+    of_nodes: the incident of each attempt in which a suspect node was one before; seen: how often and when.
+    """
 
     same: tuple[PastFailure, ...] = ()
     of_nodes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    seen: Seen | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +172,7 @@ class Recurrence:
     kind: str = ""
     said: str = ""
     incidents: tuple[int, ...] = ()
+    seen: Seen | None = None  # before this time
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,4 +236,9 @@ class Diagnosis:
     job: str = ""  # the scheduler's id of the job, where a line or a file name says it
     timeline: Timeline = Timeline()
     recurrence: Recurrence = Recurrence()
+    nodes: tuple[str, ...] = ()  # that its lines come from
+    inputs: tuple[InputFile, ...] = ()  # as they lay on disk
+    learned: tuple[str, ...] = ()  # ids of the learned filter rules in force
+    calls: tuple[ModelCall, ...] = ()
+    attempt: int = 1  # of the incident
     compared: Compared | None = None  # with a good run of the same kind of job, where there was one

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from triage.domain.filing import InputFile
 from triage.domain.labels import FileKind, Outcome
 from triage.domain.rules import JobPrint, LearnedRule
 
@@ -122,7 +123,7 @@ class JobLog:
     """Everything that is known of one job; missing: what could not be read, in words.
 
     kind: what the job runs, None when nobody asked; learned: the learned rules in force, active and shadow; notes: what
-    besides reading could not be done.
+    besides reading could not be done; inputs: which files they were, where it is to be recorded.
     """
 
     files: tuple[LogFile, ...]
@@ -130,3 +131,4 @@ class JobLog:
     kind: JobPrint | None = None
     learned: tuple[LearnedRule, ...] = ()
     notes: tuple[str, ...] = ()
+    inputs: tuple[InputFile, ...] = ()

@@ -84,7 +84,7 @@ class GoodRun:
 
 def profile(log: JobLog) -> Profile:
     """Of the last run of each file."""
-    builder = _Builder(frozenset(_nodes(log)))
+    builder = _Builder(frozenset(nodes_of(log)))
     for file in log.files:
         builder.take(file)
     nodes = tuple(sorted(builder.nodes))[:_MAX_NODES]
@@ -111,7 +111,8 @@ def kind_of(body: str, nodes: Collection[str] = ()) -> str:
     return " ".join(words[:WORDS]) if len(words) >= _LEAST_WORDS else ""
 
 
-def _nodes(log: JobLog) -> Iterator[str]:
+def nodes_of(log: JobLog) -> Iterator[str]:
+    """The nodes that its lines name as their own, as often as they do."""
     for file in log.files:
         if file.node:
             yield file.node

@@ -52,6 +52,7 @@ def _document(d: Diagnosis) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "incident": d.incident,
+        **({"attempt": d.attempt} if d.attempt > 1 else {}),
         "outcome": d.outcome,
         "failure_type": d.failure_type,
         "category": d.category,
@@ -124,7 +125,17 @@ def _timeline(t: Timeline) -> dict[str, Any]:
 
 
 def _recurrence(r: Recurrence) -> dict[str, Any]:
-    return {"kind": r.kind or "first", "said": r.said, "incidents": list(r.incidents)}
+    told = {"kind": r.kind or "first", "said": r.said, "incidents": list(r.incidents)}
+    if r.seen is None:
+        return told
+    first, last = _time(r.seen.first), _time(r.seen.last)
+    return {
+        **told,
+        "first_seen": first,
+        "last_seen": last,
+        "same_job": r.seen.same_job,
+        "other_jobs": r.seen.other_jobs,
+    }
 
 
 def compression_json(c: Compression) -> dict[str, Any]:

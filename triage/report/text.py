@@ -81,7 +81,7 @@ def _text_lines(r: dict[str, Any], width: int) -> Iterator[str]:
             yield from _wrap(f"- {note}", width, "  ", "    ")
         yield ""
     if r.get("incident") is not None:
-        yield f"Recorded as incident {r['incident']}."
+        yield f"Recorded as {f'attempt {n} of ' if (n := r.get('attempt', 1)) > 1 else ''}incident {r['incident']}."
 
 
 def _timeline(r: dict[str, Any], width: int) -> Iterator[str]:

@@ -19,7 +19,7 @@ _INT64 = 1 << 63
 
 def text(value: str) -> str:
     """Secrets replaced; NUL (PostgreSQL) and lone surrogates of odd file names (both databases) as U+FFFD."""
-    return storable(redact(value))
+    return redact(storable(value))
 
 
 def storable(value: str) -> str:

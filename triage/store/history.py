@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from sqlalchemy import Connection
 
 from triage.domain import History, PastFailure
-from triage.store import clean, engine, query, tables
+from triage.store import clean, details, engine, query, tables
 from triage.store.base import Store
+from triage.store.values import Filters, IncidentSummary
 
 MOST = 20  # earlier incidents that are looked at
 
@@ -18,37 +19,42 @@ MOST = 20  # earlier incidents that are looked at
 class HistoryReader(Store):
     """Reads only. Errors of each method: StoreError when the database fails."""
 
-    def history(self, fingerprint: str, nodes: Iterable[str] = ()) -> History:
-        """Earlier incidents of this fingerprint, newest first, and those in which each node was a suspect.
+    def history(self, fingerprint: str, nodes: Iterable[str] = (), job: str = "", digest: str = "") -> History:
+        """Earlier attempts of this fingerprint, newest first, and those in which each node was a suspect.
 
-        What a person rejected does not count.
+        What a person rejected does not count. job: the scheduler's id of this one; digest: of its log, not counted in `seen`.
         """
         with engine.reading(self._engine) as connection:
-            same = self._same(connection, fingerprint) if fingerprint else ()
+            same = _same(connection, fingerprint) if fingerprint else ()
             suspected = {node: found for node in nodes if (found := _suspected(connection, node))}
-        return History(same, suspected)
-
-    def _same(self, connection: Connection, fingerprint: str) -> tuple[PastFailure, ...]:
-        chosen = _newest().where(tables.Incident.fingerprint == fingerprint).limit(MOST)
-        found = [s for s in query.summaries(connection, chosen) if s.verdict != "rejected"]
-        return tuple(past(s.id, s, _result(connection, s.id)) for s in found)
+            seen = details.seen(connection, fingerprint, job=job, but=digest)
+        return History(same, suspected, seen)
 
 
-def _newest() -> query.Chosen:
-    return query.choose(outcome=None, failure_type=None, node=None, since=None, text=None)
+def _same(connection: Connection, fingerprint: str) -> tuple[PastFailure, ...]:
+    chosen = query.choose(Filters()).where(tables.Incident.fingerprint == fingerprint).limit(MOST)
+    found = [
+        past(summary.id, summary, result)
+        for summary, result in _attempts(connection, chosen)
+        if result.get("fingerprint", fingerprint) == fingerprint
+    ]
+    return tuple(found[:MOST])
 
 
 def _suspected(connection: Connection, node: str) -> tuple[int, ...]:
-    chosen = query.choose(outcome=None, failure_type=None, node=node, since=None, text=None).limit(MOST)
-    found = [s.id for s in query.summaries(connection, chosen) if s.verdict != "rejected"]
+    """An incident as often as it has attempts in which the node was a suspect."""
+    chosen = query.choose(Filters(node=node)).limit(MOST)
     name = clean.name(node)
-    return tuple(i for i in found if name in _result(connection, i).get("suspects", {}).get("nodes", []))
+    found = _attempts(connection, chosen)
+    return tuple(s.id for s, result in found if name in result.get("suspects", {}).get("nodes", []))
 
 
-def _result(connection: Connection, incident: int) -> dict[str, Any]:
-    stored = connection.execute(query.diagnosis(incident, None)).mappings().first()
-    found: dict[str, Any] = json.loads(stored["result"]) if stored else {}
-    return found
+def _attempts(connection: Connection, chosen: query.Chosen) -> Iterator[tuple[IncidentSummary, dict[str, Any]]]:
+    """Each attempt as its latest diagnosis tells it, newest first."""
+    for summary in query.summaries(connection, chosen):
+        if summary.verdict != "rejected":
+            for result in connection.scalars(details.latest_of_attempts(summary.id)):
+                yield summary, json.loads(result)
 
 
 def past(incident: int, summary: Any, result: Mapping[str, Any]) -> PastFailure:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, func, select
 
-from triage.domain import Diagnosis
+from triage.domain import Diagnosis, Filed
 from triage.errors import NotFoundError
-from triage.store import clean, engine, query, rows, tables, verdicts
-from triage.store.base import Store, insert_or_not, insert_row, insert_rows, possible
-from triage.store.values import IncidentSummary, JobRef, StoredIncident, Verdict
+from triage.store import attempts, clean, details, engine, filing, query, rows, tables, verdicts
+from triage.store.base import Store, insert_or_not, insert_row, possible
+from triage.store.values import Feedback, Filters, IncidentSummary, JobRef, Sort, StoredIncident, Verdict
+
+_ADVISORY_LOCK = 0x7472_6961_6766
 
 
 class IncidentStore(Store):
@@ -28,21 +30,48 @@ class IncidentStore(Store):
         job: JobRef | None = None,
         settings: Mapping[str, object] | None = None,
     ) -> int:
-        """A new incident; returns its id, which the stored result carries too."""
+        """A new incident, whatever there is already; returns its id, which the stored result carries too."""
+        return self.file(diagnosis, result_json, job, settings, new=True).incident
+
+    def file(
+        self,
+        diagnosis: Diagnosis,
+        result_json: Mapping[str, Any],
+        job: JobRef | None = None,
+        settings: Mapping[str, object] | None = None,
+        *,
+        kb_version: str = "",
+        window: timedelta = timedelta(),
+        new: bool = False,
+    ) -> Filed:
+        """Records it where it belongs: the same log read again is a further diagnosis of its incident; a restart or a
+        task of the same job that failed alike within `window` of the last one is a further attempt; else it is a new incident.
+
+        new: it is one in any case. The incident takes over the labels of this diagnosis.
+        """
         reading = rows.reading(diagnosis, result_json, settings)
-        nodes = rows.nodes(diagnosis, job)
-        now = self._clock()
+        reading.row["kb_version"] = kb_version or None
+        run, now = attempts.run_of(diagnosis), self._clock()
+        owner = clean.name(clean.text(job.owner)) if job and job.owner else None
+        labels = {**reading.labels, "owner": owner}
         with engine.writing(self._engine) as connection:
-            values = {
-                **reading.labels,
-                "created_at": now,
-                "job_id": _job(connection, job, now) if job else None,
-                "gpu_hours": job.gpu_hours if job else None,
-            }
-            incident = insert_row(connection, tables.Incident, values)
-            insert_rows(connection, tables.IncidentNode, nodes, incident_id=incident)
-            _add(connection, reading, {"incident_id": incident, "version": 1, "created_at": now})
-        return incident
+            _one_at_a_time(connection)
+            known = None if new else attempts.find(connection, run, job, labels, now - window)
+            attempt = {**attempts.row(run, job, diagnosis), "recorded_at": now}
+            if known is None:
+                job_id = _job(connection, job, now) if job and (job.label or job.fingerprint) else None
+                incident = insert_row(connection, tables.Incident, {**labels, "created_at": now, "job_id": job_id})
+                number = filing.further(connection, incident, attempt)
+            elif known.attempt is None:
+                incident = known.incident
+                number = filing.further(connection, incident, attempt)
+            else:
+                incident, number = known.incident, known.attempt
+                filing.again(connection, incident, number, attempt)
+            filing.add_nodes(connection, incident, rows.nodes(diagnosis, job))
+            version = filing.add_reading(connection, incident, number, reading, now)
+            filing.relabel(connection, incident, reading.labels)
+        return Filed(incident, number, version)
 
     def revise(
         self,
@@ -51,14 +80,13 @@ class IncidentStore(Store):
         result_json: Mapping[str, Any],
         settings: Mapping[str, object] | None = None,
     ) -> int:
-        """A later reading; returns its version. The incident takes over its labels. Errors: NotFoundError."""
+        """A later reading of its last attempt; returns its version. The incident takes over its labels. Errors: NotFoundError."""
         reading = rows.reading(diagnosis, result_json, settings)
         with engine.writing(self._engine) as connection:
             _lock(connection, incident)
-            of_incident = tables.Diagnosis.incident_id == incident
-            version = (connection.scalar(select(func.max(tables.Diagnosis.version)).where(of_incident)) or 0) + 1
-            _add(connection, reading, {"incident_id": incident, "version": version, "created_at": self._clock()})
-            connection.execute(update(tables.Incident).where(tables.Incident.id == incident).values(reading.labels))
+            number = connection.scalar(details.last_attempt(incident)) or 1
+            version = filing.add_reading(connection, incident, number, reading, self._clock())
+            filing.relabel(connection, incident, reading.labels)
         return version
 
     def resolve(self, incident: int, verdict: Verdict) -> Verdict:
@@ -73,6 +101,16 @@ class IncidentStore(Store):
             kept = replace(kept, at=self._clock(), version=said.version)
             insert_row(connection, tables.Outcome, {"incident_id": incident, **rows.verdict(kept), "at": kept.at})
         return kept
+
+    def give(self, incident: int, feedback: Feedback) -> None:
+        """Adds a thumb about something that the latest diagnosis shows. Errors: NotFoundError, also for what it does not show."""
+        with engine.writing(self._engine) as connection:
+            _lock(connection, incident)
+            shown = connection.execute(details.shown(incident, feedback)).first()
+            if shown is None:
+                raise NotFoundError(f"incident {incident} shows no {feedback.about} {feedback.ref}")
+            values = rows.feedback(feedback)
+            insert_row(connection, tables.Feedback, {**values, "diagnosis_id": shown.id, "at": self._clock()})
 
     # -------------------------------------------------------------------------------------------- read
     def get(self, incident: int, version: int | None = None) -> StoredIncident:
@@ -97,21 +135,18 @@ class IncidentStore(Store):
                 settings=json.loads(stored["settings"]),
                 job=query.job(connection, summary),
                 verdicts=query.verdicts(connection, incident),
+                attempts=details.attempts(connection, incident),
+                versions=details.versions(connection, incident),
+                feedback=details.feedback(connection, incident),
+                seen=details.seen(connection, summary.fingerprint, incident),
+                kb_version=stored["kb_version"] or "",
             )
 
     def list(
-        self,
-        *,
-        outcome: str | None = None,
-        failure_type: str | None = None,
-        node: str | None = None,
-        since: datetime | None = None,
-        text: str | None = None,
-        limit: int = 50,
-        offset: int = 0,
+        self, filters: Filters | None = None, *, sort: Sort = "created", limit: int = 50, offset: int = 0
     ) -> tuple[IncidentSummary, ...]:
-        """Newest first. since: aware; text: found anywhere in title, cause or cited lines, whatever its case."""
-        chosen = query.choose(outcome=outcome, failure_type=failure_type, node=node, since=since, text=text)
+        """Newest first, or the most of what is sorted by first."""
+        chosen = query.choose(filters or Filters(), sort)
         with engine.reading(self._engine) as connection:
             return query.summaries(connection, chosen.limit(limit).offset(offset))
 
@@ -132,12 +167,10 @@ def _job(connection: Connection, job: JobRef, now: datetime) -> int:
     return connection.execute(select(tables.Job.id).filter_by(**values)).scalar_one()
 
 
-def _add(connection: Connection, reading: rows.Reading, keys: Mapping[str, Any]) -> None:
-    """A diagnosis and all below it; the result learns the incident's id."""
-    result = clean.dump({**reading.result, "incident": keys["incident_id"]})
-    diagnosis = insert_row(connection, tables.Diagnosis, {**reading.row, **keys, "result": result})
-    for table, found in reading.parts:
-        insert_rows(connection, tables.PARTS[table], found, diagnosis_id=diagnosis)
+def _one_at_a_time(connection: Connection) -> None:
+    """Two tasks of an array must find each other; SQLite lets one write at a time anyway."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_ADVISORY_LOCK})")
 
 
 def _lock(connection: Connection, incident: int) -> None:

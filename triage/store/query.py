@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import datetime
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from sqlalchemy import Connection, Select, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, func, or_, select
 
 from triage.store import clean
-from triage.store.tables import Diagnosis, Evidence, Incident, IncidentNode, Job, Outcome
-from triage.store.values import IncidentSummary, JobRef, Verdict
+from triage.store.attempts import base_and_task
+from triage.store.tables import Attempt, Diagnosis, Evidence, Incident, IncidentNode, Job, Outcome
+from triage.store.values import Filters, IncidentSummary, JobRef, Sort, Verdict
 
 _LATEST = select(func.max(Outcome.id)).where(Outcome.incident_id == Incident.id).correlate(Incident).scalar_subquery()
 _COLUMNS = (
@@ -26,39 +27,78 @@ _COLUMNS = (
     Incident.fingerprint,
     Incident.gpu_hours,
 )
+_OF_INCIDENT = Attempt.incident_id == Incident.id
+_ATTEMPTS = select(func.count()).where(_OF_INCIDENT).correlate(Incident).scalar_subquery()
+_LAST_SEEN = select(func.max(Attempt.recorded_at)).where(_OF_INCIDENT).correlate(Incident).scalar_subquery()
+_ORDERS: dict[Sort, tuple[Any, ...]] = {
+    "created": (Incident.created_at.desc(),),
+    "last-seen": (_LAST_SEEN.desc(),),
+    "attempts": (_ATTEMPTS.desc(),),
+    "gpu-hours": (func.coalesce(Incident.gpu_hours, -1).desc(),),
+    "type": (Incident.failure_type,),
+}
 _BASE = select(
     *_COLUMNS,
     func.coalesce(func.nullif(Job.external_id, ""), Job.name, "").label("job"),
     func.coalesce(Outcome.verdict, "none").label("verdict"),
     func.coalesce(Outcome.failure_type, "").label("true_type"),
     func.coalesce(Outcome.root_cause_class, "").label("true_class"),
+    func.coalesce(Incident.owner, "").label("owner"),
+    _ATTEMPTS.label("attempts"),
+    _LAST_SEEN.label("last_seen"),
 )
-_BASE = _BASE.join_from(Incident, Job, isouter=True).join(Outcome, Outcome.id == _LATEST, isouter=True)
 Chosen: TypeAlias = "Select[*tuple[Any, ...]]"
+
+
+def with_outcome(wanted: Chosen) -> Chosen:
+    """Of incidents, with their job and their latest outcome."""
+    return wanted.join_from(Incident, Job, isouter=True).join(Outcome, Outcome.id == _LATEST, isouter=True)
+
+
+_BASE = with_outcome(_BASE)
 
 
 def one(incident: int) -> Chosen:
     return _BASE.where(Incident.id == incident)
 
 
-def choose(
-    *, outcome: str | None, failure_type: str | None, node: str | None, since: datetime | None, text: str | None
-) -> Chosen:
-    """Newest first; a filter that is None takes all."""
-    chosen = _BASE.order_by(Incident.created_at.desc(), Incident.id.desc())
-    if outcome is not None:
-        chosen = chosen.where(Incident.outcome == outcome)
-    if failure_type is not None:
-        chosen = chosen.where(Incident.failure_type == failure_type)
-    if since is not None:
-        chosen = chosen.where(Incident.created_at >= since)
-    if node is not None:
-        has_node = select(IncidentNode.incident_id).where(IncidentNode.node == clean.name(node))
-        chosen = chosen.where(Incident.id.in_(has_node))
-    if text is not None:
-        text = clean.storable(text)
-        chosen = chosen.where(or_(Incident.title.icontains(text, autoescape=True), Incident.id.in_(_mentions(text))))
-    return chosen
+def choose(filters: Filters, sort: Sort = "created") -> Chosen:
+    chosen = _BASE
+    for condition in conditions(filters):
+        chosen = chosen.where(condition)
+    return chosen.order_by(*_ORDERS[sort], Incident.id.desc())
+
+
+def conditions(f: Filters) -> Iterator[ColumnElement[bool]]:
+    """Of a query that joins incidents with jobs and their latest outcome, as `with_outcome` does."""
+    for column, value in (
+        (Incident.outcome, f.outcome),
+        (Incident.failure_type, f.failure_type),
+        (Incident.owner, f.owner),
+        (Incident.status, f.status),
+    ):
+        if value is not None:
+            yield column == clean.name(value)
+    if f.since is not None:
+        yield Incident.created_at >= f.since
+    if f.until is not None:
+        yield Incident.created_at < f.until
+    if f.node is not None:
+        yield Incident.id.in_(select(IncidentNode.incident_id).where(IncidentNode.node == clean.name(f.node)))
+    if f.job is not None:
+        yield _of_job(clean.name(f.job))
+    if f.verdict is not None:
+        yield func.coalesce(Outcome.verdict, "none") == f.verdict
+    if f.text is not None:
+        text = clean.storable(f.text)
+        yield or_(Incident.title.icontains(text, autoescape=True), Incident.id.in_(_mentions(text)))
+
+
+def _of_job(job: str) -> ColumnElement[bool]:
+    """By id or name; by the task of an array, the attempts of that task alone."""
+    if base_and_task(job)[1]:
+        return Incident.id.in_(select(Attempt.incident_id).where(Attempt.external_id == job))
+    return Incident.job_id.in_(select(Job.id).where(or_(Job.external_id == job, Job.name == job)))
 
 
 def _mentions(text: str) -> Chosen:
@@ -84,7 +124,12 @@ def summaries(connection: Connection, chosen: Chosen) -> tuple[IncidentSummary, 
 
 def diagnosis(incident: int, version: int | None) -> Chosen:
     wanted = select(
-        Diagnosis.result, Diagnosis.version, Diagnosis.created_at, Diagnosis.tool_version, Diagnosis.settings
+        Diagnosis.result,
+        Diagnosis.version,
+        Diagnosis.created_at,
+        Diagnosis.tool_version,
+        Diagnosis.settings,
+        Diagnosis.kb_version,
     )
     wanted = wanted.where(Diagnosis.incident_id == incident)
     return (
@@ -107,7 +152,7 @@ def job(connection: Connection, summary: IncidentSummary) -> JobRef | None:
         .where(Incident.id == summary.id)
     )
     row = connection.execute(of_job).mappings().first()
-    return JobRef(**row, nodes=summary.nodes, gpu_hours=summary.gpu_hours) if row else None
+    return JobRef(**row, nodes=summary.nodes, gpu_hours=summary.gpu_hours, owner=summary.owner) if row else None
 
 
 def verdicts(connection: Connection, incident: int) -> tuple[Verdict, ...]:

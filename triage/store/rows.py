@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import triage
-from triage.domain import Diagnosis, Evidence, Hypothesis, Remedy, Similar
-from triage.store import clean
-from triage.store.values import JobRef, Verdict
+from triage.domain import Diagnosis, Evidence, Hypothesis, ModelCall, Remedy, Similar
+from triage.store import attempts, clean
+from triage.store.values import Feedback, JobRef, Verdict
 
 Row = dict[str, Any]
 TITLE_WIDTH = 120
@@ -49,7 +49,7 @@ def nodes(d: Diagnosis, job: JobRef | None) -> list[Row]:
 def job(ref: JobRef) -> Row:
     return {
         "scheduler": clean.name(ref.scheduler, JOB_WIDTH),
-        "external_id": clean.name(ref.external_id, JOB_WIDTH),
+        "external_id": clean.name(attempts.base_and_task(ref.external_id)[0], JOB_WIDTH),
         "name": clean.name(clean.text(ref.name), JOB_WIDTH),
         "fingerprint": clean.name(ref.fingerprint, JOB_WIDTH),
     }
@@ -68,6 +68,11 @@ def verdict(v: Verdict) -> Row:
         "root_cause_class": v.root_cause_class or None,
         "version": v.version,
     }
+
+
+def feedback(f: Feedback) -> Row:
+    said = {"note": clean.text(f.note), "who": clean.text(f.who), "via": clean.text(f.via)}
+    return {"about": f.about, "ref": str(f.ref), "thumb": f.thumb, **said}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +103,7 @@ def _diagnosis(d: Diagnosis, settings: Mapping[str, object]) -> Row:
         "timing": clean.dump(clean.tree(d.timing)),
         "usage": clean.dump(clean.tree(d.usage)),
         "settings": clean.dump(clean.settings(settings)),
+        "learned_rules": clean.dump(d.learned),
     }
 
 
@@ -109,6 +115,7 @@ def _parts(d: Diagnosis, result: Mapping[str, Any]) -> Iterator[tuple[str, list[
     yield "similar_shown", [{"position": i, **_similar(s)} for i, s in enumerate(d.similar, 1)]
     yield "remediation_step", [{"position": i, **_step(r)} for i, r in enumerate(d.remediation, 1)]
     yield "prompt_used", [{"position": i, **_prompt(p)} for i, p in enumerate(result.get("prompts") or (), 1)]
+    yield "model_call", [{"position": i, **_call(c)} for i, c in enumerate(d.calls, 1)]
 
 
 def _evidence(e: Evidence) -> Row:
@@ -165,6 +172,16 @@ def _step(r: Remedy) -> Row:
         "risk": r.risk,
         "evidence": clean.dump(r.evidence),
         "incidents": clean.dump(r.incidents),
+    }
+
+
+def _call(c: ModelCall) -> Row:
+    return {
+        "model": clean.text(c.model),
+        "error": clean.text(c.error),
+        "seconds": c.seconds,
+        "tokens_in": clean.whole(c.tokens_in) or 0,
+        "tokens_out": clean.whole(c.tokens_out) or 0,
     }
 
 

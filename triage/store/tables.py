@@ -8,6 +8,17 @@ from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from triage.store.columns import Base, Big, Key, parent
+from triage.store.part_tables import (
+    PARTS,
+    Evidence,
+    Feedback,
+    Hypothesis,
+    ModelCall,
+    PromptUsed,
+    RemediationStep,
+    SimilarShown,
+    Suspect,
+)
 from triage.store.rule_tables import (
     GoodRun,
     JobKind,
@@ -21,9 +32,11 @@ from triage.store.rule_tables import (
 
 __all__ = [
     "PARTS",
+    "Attempt",
     "Base",
     "Diagnosis",
     "Evidence",
+    "Feedback",
     "GoodRun",
     "Hypothesis",
     "Incident",
@@ -31,6 +44,7 @@ __all__ = [
     "Job",
     "JobKind",
     "LearnedSignature",
+    "ModelCall",
     "Outcome",
     "PromptUsed",
     "RemediationStep",
@@ -58,7 +72,10 @@ class Job(Base):
 
 
 class Incident(Base):
-    """One failed (or hung, interrupted, healthy) run; the labels are those of its latest diagnosis."""
+    """A run that failed, hung, was interrupted or went well, and those after it that failed the same way.
+
+    The labels are those of its latest diagnosis; owner: whose job it is, else who had it diagnosed.
+    """
 
     __tablename__ = "incident"
     # Without AUTOINCREMENT, SQLite gives the id of a deleted incident to the next one, and old links would lie.
@@ -74,6 +91,28 @@ class Incident(Base):
     status: Mapped[str]
     action: Mapped[str]
     fingerprint: Mapped[str] = mapped_column(index=True)
+    gpu_hours: Mapped[float | None]
+    owner: Mapped[str | None] = mapped_column(index=True)
+
+
+class Attempt(Base):
+    """A run of the incident's job: a restart or a task of its array that failed the same way; the first is number 1.
+
+    digest: of its whole input, "" where it cannot be known; begins: of its beginning and place; inputs: JSON, file by file.
+    """
+
+    __tablename__ = "attempt"
+    __table_args__ = (UniqueConstraint("incident_id", "number"),)
+    id: Mapped[Key]
+    incident_id: Mapped[int] = parent("incident", index=False)
+    number: Mapped[int]
+    recorded_at: Mapped[datetime]
+    external_id: Mapped[str]
+    task: Mapped[str]
+    digest: Mapped[str] = mapped_column(index=True)
+    begins: Mapped[str] = mapped_column(index=True)
+    inputs: Mapped[str]
+    last_step: Mapped[Big | None]
     gpu_hours: Mapped[float | None]
 
 
@@ -109,94 +148,9 @@ class Diagnosis(Base):
     timing: Mapped[str]  # JSON: seconds per stage
     usage: Mapped[str]  # JSON: model calls, tokens in and out
     settings: Mapped[str]  # JSON, without secrets
-
-
-class Evidence(Base):
-    """One cited line; `ref` is the id it has in the result ("E1")."""
-
-    __tablename__ = "evidence"
-    __table_args__ = (UniqueConstraint("diagnosis_id", "ref"),)
-    id: Mapped[Key]
-    diagnosis_id: Mapped[int] = parent("diagnosis", index=False)
-    ref: Mapped[str]
-    file: Mapped[str]
-    line: Mapped[Big]
-    text: Mapped[str]
-    role: Mapped[str]
-    failure_type: Mapped[str]
-    title: Mapped[str]
-    signature: Mapped[str] = mapped_column(index=True)
-    rank: Mapped[Big | None]
-    node: Mapped[str | None]
-    gpu: Mapped[str | None]
-    time: Mapped[datetime | None]
-    repeats: Mapped[Big]
-
-
-class Hypothesis(Base):
-    __tablename__ = "hypothesis"
-    __table_args__ = (UniqueConstraint("diagnosis_id", "position"),)
-    id: Mapped[Key]
-    diagnosis_id: Mapped[int] = parent("diagnosis", index=False)
-    position: Mapped[int]
-    failure_type: Mapped[str]
-    root_cause_class: Mapped[str]
-    root_cause: Mapped[str]
-    status: Mapped[str]
-    supporting: Mapped[str]  # JSON list of evidence refs
-    against: Mapped[str]
-    check: Mapped[str]
-
-
-class Suspect(Base):
-    """kind: node, rank or gpu; a rank is kept as its number in text."""
-
-    __tablename__ = "suspect"
-    __table_args__ = (UniqueConstraint("diagnosis_id", "kind", "name"), Index(None, "kind", "name"))
-    id: Mapped[Key]
-    diagnosis_id: Mapped[int] = parent("diagnosis", index=False)
-    kind: Mapped[str]
-    name: Mapped[str]
-
-
-class SimilarShown(Base):
-    """A past incident shown beside the diagnosis; `incident` is an id of the knowledge base or of this database."""
-
-    __tablename__ = "similar_shown"
-    __table_args__ = (UniqueConstraint("diagnosis_id", "position"),)
-    id: Mapped[Key]
-    diagnosis_id: Mapped[int] = parent("diagnosis", index=False)
-    position: Mapped[int]
-    incident: Mapped[str]
-    title: Mapped[str]
-    score: Mapped[float]
-    why: Mapped[str]
-    outcome: Mapped[str]
-
-
-class RemediationStep(Base):
-    __tablename__ = "remediation_step"
-    __table_args__ = (UniqueConstraint("diagnosis_id", "position"),)
-    id: Mapped[Key]
-    diagnosis_id: Mapped[int] = parent("diagnosis", index=False)
-    position: Mapped[int]
-    step: Mapped[str]
-    command: Mapped[str]
-    why: Mapped[str]
-    risk: Mapped[str]
-    evidence: Mapped[str]  # JSON list of evidence refs
-    incidents: Mapped[str]  # JSON list
-
-
-class PromptUsed(Base):
-    __tablename__ = "prompt_used"
-    __table_args__ = (UniqueConstraint("diagnosis_id", "position"),)
-    id: Mapped[Key]
-    diagnosis_id: Mapped[int] = parent("diagnosis", index=False)
-    position: Mapped[int]
-    name: Mapped[str]
-    version: Mapped[str]
-    sha256: Mapped[str]
+    attempt: Mapped[int] = mapped_column(server_default="1")
+    kb_version: Mapped[str | None]  # digest of the knowledge base
+    learned_rules: Mapped[str | None]  # JSON list of their ids
 
 
 class Outcome(Base):
@@ -219,8 +173,3 @@ class Outcome(Base):
     failure_type: Mapped[str | None]
     root_cause_class: Mapped[str | None]
     version: Mapped[int] = mapped_column(server_default="1")
-
-
-PARTS: dict[str, type[Base]] = {
-    t.__tablename__: t for t in (Evidence, Hypothesis, Suspect, SimilarShown, RemediationStep, PromptUsed)
-}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from triage.domain import LearnedRule, LearnedSignature
+from triage.domain import InputFile, LearnedRule, LearnedSignature, Seen
 
 VerdictKind = Literal["confirmed", "corrected", "rejected"]
 Worked = Literal["yes", "no", "unknown"]
@@ -19,7 +19,7 @@ class JobRef:
     """The job an incident belongs to, as far as it is known. Requeues of one job share a row.
 
     external_id: the scheduler's id ("4711", a pod name); fingerprint: of what is run, so that the next
-    submission of the same thing is recognised; nodes: those it ran on; gpu_hours: what this run cost.
+    submission of the same thing is recognised; nodes: those it ran on; gpu_hours: what this run cost; owner: whose it is.
     """
 
     external_id: str = ""
@@ -28,6 +28,7 @@ class JobRef:
     fingerprint: str = ""
     nodes: tuple[str, ...] = ()
     gpu_hours: float | None = None
+    owner: str = ""
 
     @property
     def label(self) -> str:
@@ -54,6 +55,27 @@ class Verdict:
     version: int = 1  # of the diagnosis it is said of; the store sets it
 
 
+Sort = Literal["created", "last-seen", "attempts", "gpu-hours", "type"]
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """None takes all. since, until: aware, of the time of recording, until not included; owner: of the job; job: id or name;
+    verdict: the latest, "none" where there is none; text: anywhere in title, cause or cited lines, whatever its case.
+    """
+
+    outcome: str | None = None
+    failure_type: str | None = None
+    node: str | None = None
+    owner: str | None = None
+    job: str | None = None
+    verdict: str | None = None
+    status: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    text: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class IncidentSummary:
     """One line of a list. created_at is aware, in UTC; verdict: the latest one, or "none".
@@ -77,6 +99,50 @@ class IncidentSummary:
     verdict: str = "none"
     true_type: str = ""
     true_class: str = ""
+    owner: str = ""
+    attempts: int = 1
+    last_seen: datetime | None = None  # when its last attempt was recorded
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAttempt:
+    """external_id: of the job, with the task of its array; files: those that were read."""
+
+    number: int
+    recorded_at: datetime
+    external_id: str = ""
+    task: str = ""
+    last_step: int | None = None
+    gpu_hours: float | None = None
+    files: tuple[InputFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A reading of the incident, in brief."""
+
+    version: int
+    attempt: int
+    at: datetime
+    produced_by: str
+    tool_version: str
+    failure_type: str
+    root_cause_class: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """A thumb. about: similar, step or hypothesis; ref: its place in the result, from 1."""
+
+    about: Literal["similar", "step", "hypothesis"]
+    ref: int
+    thumb: Literal["up", "down"]
+    who: str
+    via: str = "cli"
+    note: str = ""
+    at: datetime | None = None  # the store sets it
+    version: int = 1  # of the diagnosis that showed it; the store sets it
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +157,11 @@ class StoredIncident:
     settings: Mapping[str, str] | None = None
     job: JobRef | None = None
     verdicts: tuple[Verdict, ...] = ()  # oldest first
+    attempts: tuple[StoredAttempt, ...] = ()
+    versions: tuple[Version, ...] = ()
+    feedback: tuple[Feedback, ...] = ()
+    seen: Seen | None = None  # the same failure, this incident included; None without a fingerprint
+    kb_version: str = ""
 
     @property
     def id(self) -> int:
