@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Run
-from tests.openai_server import OpenAIServer, as_json, status
+from tests.openai_server import Answer, OpenAIServer, as_json, status
 
 LOG = "\n".join(
     [
@@ -45,15 +45,30 @@ def test_a_model_explains_what_the_rules_do_not_know_and_a_replay_says_the_same(
     triage: Run, job: Path, tmp_path: Path
 ) -> None:
     words = ("diagnose", "job.out", "--format", "json", "--no-record")
-    with OpenAIServer([as_json(SAID), as_json({"refuted": False, "objections": []})]) as server:
+    look = Answer("", "tool_calls", tool_calls=(("search_log", '{"pattern": "token|bob@"}'), ("job_facts", "{}")))
+    with OpenAIServer([look, as_json(SAID), as_json({"refuted": False, "objections": []})]) as server:
         first = answer(triage(*words, "--trace", "t.jsonl", **server.env()))
     assert (first["failure_type"], first["produced_by"]) == ("collective-mismatch", "llm:openai:scripted")
     assert [prompt["name"] for prompt in first["prompts"]] == ["diagnose-tools", "diagnose", "diagnose-critic"]
-    assert first["usage"]["llm_calls"] == 2
+    assert first["usage"]["llm_calls"] == 3
+    assert [use["name"] for use in first["agent"]["tools"]] == ["search_log", "job_facts"]
+    assert "job.out:41 ring 7" in server.requests[1].messages[-2]["content"]
     assert "test-key-0123456789" not in (tmp_path / "t.jsonl").read_text()
     again = answer(triage(*words, "--replay", "t.jsonl"))
     changes = {"timing": 0, "usage": 0}
     assert {**again, **changes, "produced_by": ""} == {**first, **changes, "produced_by": ""}
+
+
+def test_answers_vote_and_are_attacked_as_the_options_say(triage: Run, job: Path) -> None:
+    words = ("diagnose", "job.out", "--format", "json", "--no-record")
+    with OpenAIServer([as_json(SAID)] * 2) as server:
+        found = answer(triage(*words, "--samples", "2", "--no-critic", **server.env(), TRIAGE_LLM_STEPS="0"))
+    assert found["agent"]["samples"] == ["collective-mismatch"] * 2
+    assert "objections" not in found["agent"]
+    assert not any(r.tools for r in server.requests)
+    done = triage(*words, "--samples", "0")
+    assert (done.returncode, "llm_samples is '0'" in done.stderr) == (2, True)
+    assert answer(triage(*words))["agent"] is None
 
 
 def test_a_model_that_is_down_is_a_line_in_missing(triage: Run, job: Path) -> None:

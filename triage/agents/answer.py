@@ -46,7 +46,7 @@ class Answer:
 
 
 def schema(labels: Taxonomy) -> dict[str, Any]:
-    """The JSON schema of an answer, for servers that hold a model to one."""
+    """The JSON schema of an answer, for servers that hold a model to one; its lists are short, as small models fill them."""
     words = {"type": "string"}
     line = {
         "file": words,
@@ -59,11 +59,11 @@ def schema(labels: Taxonomy) -> dict[str, Any]:
         "failure_type": {"enum": list(labels.types)},
         "root_cause_class": {"enum": sorted(labels.root_cause_classes)},
         "root_cause": words,
-        "cited": {"type": "array", "maxItems": MOST_CITED, "items": _object(line)},
-        "nodes": {"type": "array", "maxItems": 8, "items": words},
-        "ranks": {"type": "array", "maxItems": 16, "items": {"type": "integer"}},
+        "cited": {"type": "array", "maxItems": 4, "items": _object(line)},
+        "nodes": {"type": "array", "maxItems": 4, "items": words},
+        "ranks": {"type": "array", "maxItems": 8, "items": {"type": "integer"}},
         "action": {"enum": list(labels.actions)},
-        "steps": {"type": "array", "maxItems": MOST_STEPS, "items": _object({"step": words, "why": words})},
+        "steps": {"type": "array", "maxItems": 3, "items": _object({"step": words, "why": words})},
         "against": words,
     }
     return _object(fields)
