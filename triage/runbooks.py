@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any, get_args
 
 from triage import kb
-from triage.domain import PLACEHOLDERS, Runbook, Runbooks, RunbookStep, When
+from triage.domain import PLACEHOLDERS, SHOWN, Runbook, Runbooks, RunbookStep, When
 from triage.domain.labels import Risk
 from triage.errors import KnowledgeError
+from triage.risk import destroys
 
 SECTIONS = ("confirm", "act", "verify", "escalate")
-SCHEDULERS = ("slurm", "kubernetes", "none")
+SCHEDULERS = ("slurm", "kubernetes", "other", "none")
 SPREADS = ("one-node", "many-nodes")
 RECURRENCES = ("first", "again")
 _OPEN = re.compile(r"\{([a-z_]+)\}")
@@ -113,6 +114,7 @@ def _allowed() -> Mapping[str, Iterable[str]]:
         "action": kb.taxonomy().actions,
         "spread": SPREADS,
         "recurrence": RECURRENCES,
+        "shows": SHOWN,
     }
 
 
@@ -136,5 +138,7 @@ def problems(book: Runbook) -> Iterator[str]:
         for step in getattr(book, section):
             if step.risk != "read-only" and section in ("confirm", "escalate"):
                 yield f"{section}: {step.step!r} is {step.risk}; looking and asking change nothing"
+            if step.risk != "destructive" and section in ("act", "verify") and destroys(step.step, step.command):
+                yield f"{section}: {step.step!r} is {step.risk}, and it destroys something"
             if step.risk == "destructive" and not book.verify:
                 yield f"{section}: {step.step!r} destroys something, and no verify step follows"

@@ -13,6 +13,12 @@ _UNSEEN = re.compile(
 )
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,253}")
 
+# How programs say why: a status, a refusal, something that is not there.
+_REASON = re.compile(
+    r"(?i)\b(?:[45]\d\d [A-Z][a-z]+(?: [A-Z][a-z]+)*|too ?many ?\w+|(?:access|permission|pull access) denied|refused|unauthori[sz]ed|"
+    r"not found|no such|does not exist|exceeded|timed out|no space|invalid \w+|unsupported|mismatch|process \d+ has)"
+)
+
 
 def rank_ranges(numbers: Iterable[int]) -> str:
     """(0, 1, 2, 5) -> "0-2,5"."""
@@ -102,6 +108,19 @@ def excerpt(text: str, match: tuple[int, int] | None = None, limit: int = 500) -
 def seen(text: str) -> str:
     """The text without characters that nobody sees; line ends and tabs stay."""
     return text if text.isascii() and text.isprintable() else _UNSEEN.sub("", text)
+
+
+def middle_cut(text: str, limit: int) -> str:
+    """At most `limit` characters of a line: how it begins, and its reason, which is told further on or at the end."""
+    if len(text) <= limit:
+        return text
+    head = text[: limit // 2].rsplit(" ", 1)[0]
+    room = limit - len(head) - 10
+    told = _REASON.search(text, len(head))
+    start = min(told.start(), len(text) - room) if told else len(text) - room
+    rest = text[start : start + room]
+    rest = rest if told and start == told.start() else rest.split(" ", 1)[-1]
+    return f"{head} ... {rest}" + (" ..." if start + room < len(text) else "")
 
 
 def printable(text: str) -> str:

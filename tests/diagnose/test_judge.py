@@ -180,7 +180,7 @@ slurmstepd: error: *** STEP 118204.0 ON r310 CANCELLED AT 2022-12-08T22:09:35 **
 
 
 def test_commands_can_be_typed_as_they_are(knowledge: Knowledge) -> None:
-    from triage.diagnose.remedies import is_command
+    from triage.diagnose.checks import is_command
 
     assert is_command("lspci -d 10de:; dmesg -T | grep -E 'AER|Xid'")
     assert not is_command("the source line above the exception")

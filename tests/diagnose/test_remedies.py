@@ -97,7 +97,7 @@ def test_no_command_of_any_runbook_is_printed_with_an_open_name(knowledge: Knowl
 
 def test_names_come_from_the_log(knowledge: Knowledge) -> None:
     d = judge(job(log_file(MISSING, "slurm-815.out")), knowledge)
-    assert "ls -ld /data/train.bin" in commands(d)
+    assert "ls -ld /data/train.bin; df /data/train.bin" in commands(d)
     assert "srun --ntasks-per-node=1 ls -ld /data/train.bin" in commands(d)
 
 

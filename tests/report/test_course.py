@@ -37,7 +37,7 @@ FULL = replace(
 
 
 def unwrapped(document: dict[str, Any]) -> str:
-    return " ".join(render_text(document, 100).split())
+    return " ".join(render_text(document, 100, details=True).split())
 
 
 def test_text_tells_cost_chain_recurrence_and_timeline() -> None:

@@ -45,7 +45,9 @@ def diagnose(
     replay: Path | None = typer.Option(None, "--replay", metavar="FILE", help="Answer from a trace, with no model."),
     print_prompt: bool = typer.Option(False, "--print-prompt", help="Print what a model would be asked, and stop."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress and notes."),
-    verbose: bool = typer.Option(False, "--verbose", "-v", help="Seconds per stage on stderr."),
+    verbose: bool = typer.Option(
+        False, "--verbose", "-v", help="All evidence, context, chain and reasons; seconds per stage on stderr."
+    ),
 ) -> int:
     """Name the root cause of a failed job from its logs, citing lines.
 
@@ -73,7 +75,7 @@ def diagnose(
     known = good_runs.of_files(good, parts) if good and not alone else None
     result, document = pipeline.diagnose(paths, replace(parts, good=None) if good else parts, known)
     output.clear_progress(quiet)
-    output.print_result(document, chosen)
+    output.print_result(document, chosen, verbose)
     if verbose:
         output.note(", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in result.timing.items()))
     return 1 if result.status == "unknown" else 0

@@ -34,13 +34,14 @@ def width() -> int:
     return min(shutil.get_terminal_size((80, 24)).columns, 120) if sys.stdout.isatty() else 80
 
 
-def print_result(result: dict[str, Any], chosen: str) -> None:
+def print_result(result: dict[str, Any], chosen: str, details: bool = False) -> None:
+    """details: of the text, as JSON and markdown hold all."""
     if chosen == "json":
         write_last(json.dumps(result, ensure_ascii=False))
     elif chosen == "markdown":
         write_last(report.render_markdown(result))
     else:
-        write_last(report.render_text(result, width()))
+        write_last(report.render_text(result, width(), details))
 
 
 def write(text: str) -> None:

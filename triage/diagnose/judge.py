@@ -58,7 +58,7 @@ def _answer(facts: Facts, verdict: Verdict, knowledge: Knowledge) -> Diagnosis:
     context = _context(facts)
     if verdict.root is None:
         return _without_cause(facts, verdict, context, knowledge)
-    same = [e.effect for e in verdict.pairs if e.by is verdict.root and e.rule.same_event]
+    same = verdict.same
     later = [
         e.effect for e in verdict.pairs if e.by is verdict.root and not e.rule.same_event and e.effect in verdict.rivals
     ]
@@ -92,13 +92,14 @@ def _with_cause(facts: Facts, verdict: Verdict, evidence: list[Evidence], knowle
     own_file = next(f for f in facts.log.files if f.name == root.first.line.file)
     told = [
         *ownwords.reason_told(root.first, own_file.lines),
+        *wording.of_memory(root),
         *wording.own_code(facts, root),
         *([still] if still else []),
         *_consequences(verdict),
         *wording.hang_story(facts.collectives, found),
         *flight.told(facts.flight),
     ]
-    sentence = wording.root_sentence(root, evidence[0], told)
+    sentence = wording.root_sentence(root, evidence, told, wording.headline((root, *verdict.same)))
     return Diagnosis(
         outcome=verdict.outcome,
         failure_type=root.failure_type,
@@ -128,7 +129,8 @@ def _consequences(verdict: Verdict) -> list[str]:
     later = [c for c in verdict.cascade if c is not verdict.root]
     if not later:
         return []
-    titles = list(dict.fromkeys(c.signature.title for c in later))[:2]
+    telling = [c for c in later if c.failure_type != "unknown"] or later[:1]
+    titles = list(dict.fromkeys(c.signature.title for c in telling))[:2]
     return [f"What followed is a consequence: {'; '.join(titles)}."]
 
 

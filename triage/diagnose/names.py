@@ -18,10 +18,25 @@ _ADDRESS = re.compile(r"[\d.]+|[0-9a-fA-F:]*:[0-9a-fA-F:]*")
 _OPEN = re.compile(r"\{([a-z_]+)\}|<([a-z_]+)>")
 _AS_CODE = re.compile(r"`[^`]*`")
 _HCA = re.compile(r"\b((?:mlx[45]|bnxt_re|efa|irdma|hns|rdmap)_?\w{0,12}?\d+)(?=[:/\s,\])]|$)")
-_PATH = re.compile(r"'(/[^'\n]{1,300})'|\"(/[^\"\n]{1,300})\"|(?:^|[\s=:(])(/[\w./@%+=~-]{2,300})")
+_PATH = re.compile(
+    r"['\"`](?:file://)?(/[^'\"`\n]{1,300})['\"`]|(?:^|[\s=:(,])(/(?!dev/nvidia|/)[\w./@%+=~*?{}\[\]-]{2,300})"
+    r"|['\"`]((?:\.{1,2}/)?[\w.@+-]{1,80}/[\w./@+=~*-]{1,200}\.\w{1,12})['\"`]"
+)
+_GLOB = re.compile(r"/[^/]*[*?\[{].*$")
 _MODULE = re.compile(r"No module named '([\w.]{1,120})'|cannot import name '[^']{1,120}' from '([\w.]{1,120})'")
-_PORT = re.compile(r"\bport:? (\d{2,5})\b|\], (\d{4,5})\)|:(\d{4,5})(?:\D|$)")
-_PID = re.compile(r"\b(?:pid|PID)[ =:]{1,2}(\d{2,8})\b|\bprocess (\d{2,8})\b")
+_PORT = re.compile(
+    r"(?i)\bport(?: number)?[:=]? ?(\d{2,5})\b|\], (\d{4,5})\)|(?:[\w\])]|\d\.\d):(\d{4,5})(?![\d.:])|\('[\w.:-]{1,80}', (\d{4,5})\)"
+)
+_PID = re.compile(r"\b(?:pid|PID)[ =:]{1,2}'?(\d{2,8})\b|\b[Pp]rocess (?:ID )?(\d{2,8})\b")
+_HOST = r"([A-Za-z][\w-]{0,62}(?:\.[\w-]{1,62}){0,6}|\d{1,3}(?:\.\d{1,3}){3})"
+_PEER = re.compile(
+    rf"(?i)\b(?:to|from|with|by|at|host|peer|server|connect to|address)[ =:]{{1,2}}\[?{_HOST}\]?(?:/\d{{1,3}}(?:\.\d{{1,3}}){{3}})?(?::|, )\d{{2,5}}\b"
+    rf"|\bserver {_HOST} not responding|\bhost(?:name)?[ =:]{{1,2}}'?{_HOST}'?(?: |$|,)|\bhost='{_HOST}'"
+)
+_GPU = re.compile(r"\bGPU (\d{1,2})\b|\bcuda:(\d{1,2})\b|\bdevice[= ](\d{1,2})\b")
+_NOT_HOSTS = frozenset(
+    {"is", "not", "was", "the", "localhost", "unknown", "none", "for", "at", "and", "or", "could", "cannot", "memory"}
+)
 _POD = re.compile(r"^Name:\s+([a-z0-9][a-z0-9.-]{0,250})$")
 _NAMESPACE = re.compile(r"^Namespace:\s+([a-z0-9][a-z0-9-]{0,62})$")
 _SAID = {
@@ -32,7 +47,15 @@ _SAID = {
     "port": "port {}",
     "step": "step {}",
 }
-_IN_SIGNATURES = {"index": "gpu", "host": "node"}  # what checks of signatures call them
+_BETWEEN_HOSTS = frozenset({"network-error", "nccl-remote-error", "nccl-timeout", "connection-error", "storage-error"})
+_LOOKED_AT = 6  # lines of the cause
+_IN_SIGNATURES = {
+    "index": "gpu",
+    "host": "node",
+    "library": "path",
+    "mount": "path",
+    "server": "peer",
+}  # what checks of signatures call them
 
 
 def names(facts: Facts, root: Candidate | None, found: Suspects, scheduler: str, progress: Progress) -> dict[str, str]:
@@ -49,19 +72,34 @@ def names(facts: Facts, root: Candidate | None, found: Suspects, scheduler: str,
         **_of_kubernetes(facts),
     }
     if root is not None:
-        groups, text = root.first.groups, root.first.line.text
-        known |= {
-            "file": root.first.line.file,
-            "path": _path(groups.get("path", "")) or _first(_PATH, text),
-            "peer": groups.get("peer", "").split("<")[0],
-            "pid": groups.get("pid", "") or _first(_PID, text),
-            "module": _first(_MODULE, text),
-        }
-        if root.failure_type in ("network-error", "nccl-remote-error", "nccl-timeout"):
-            known["hca"] = _first(_HCA, text)
-        if root.failure_type == "connection-error":
-            known["port"] = _first(_PORT, text)
+        known |= {name: value for name, value in _quoted(root).items() if value and not known.get(name)}
     return {name: value for name, value in known.items() if value}
+
+
+def _quoted(root: Candidate) -> dict[str, str]:
+    """What the cited lines of the cause name; the first line that names a thing counts."""
+    lines = [f.line.text for f in root.findings[:_LOOKED_AT]]
+    groups = root.first.groups
+    found = {
+        "file": root.first.line.file,
+        "path": _path(groups.get("path", "")) or _any(_PATH, lines),
+        "peer": groups.get("peer", "").split("<")[0],
+        "pid": groups.get("pid", "") or _any(_PID, lines),
+        "module": _any(_MODULE, lines),
+        "gpu": _any(_GPU, lines),
+    }
+    if root.failure_type in _BETWEEN_HOSTS:
+        peer = _any(_PEER, lines)
+        found |= {"hca": _any(_HCA, lines), "port": _any(_PORT, lines)}
+        found["peer"] = found["peer"] or ("" if peer.lower() in _NOT_HOSTS else peer)
+    found["path"] = _GLOB.sub("", found["path"]) or found["path"]
+    if root.failure_type in ("disk-full", "storage-error") and found["path"].count("/") > 1:
+        found["path"] = found["path"].rpartition("/")[0]  # the file itself was not written, its folder is there
+    return found
+
+
+def _any(pattern: re.Pattern[str], lines: list[str]) -> str:
+    return next((found for text in lines if (found := _first(pattern, text))), "")
 
 
 def seen_on(facts: Facts, root: Candidate | None) -> str:
@@ -83,7 +121,11 @@ def fill_text(text: str, known: Mapping[str, str]) -> str:
 
 
 def _bare(known: Mapping[str, str]) -> Callable[[re.Match[str]], str]:
-    return lambda m: known.get(m[1] or m[2], f"<{m[1] or m[2]}>")
+    def value(match: re.Match[str]) -> str:
+        name = match[1] or match[2]
+        return known.get(_IN_SIGNATURES.get(name, name), f"<{name}>")
+
+    return value
 
 
 def _in_words(name: str, known: Mapping[str, str]) -> str:

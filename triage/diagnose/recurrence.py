@@ -13,7 +13,9 @@ from triage.text import how_many
 RETRIES = 3  # restarts in a row after which a passing fault is none
 _RESTARTS = frozenset({"restart", "restart-excluding", "kill-and-restart", "wait"})
 _OF_DATA = frozenset({"loss-spike", "dataset-loading-error"})
-_IS_RESTART = re.compile(r"(?:Restart|Resubmit|Drain|Cordon)\b|Take .{1,200} out of the host list")
+_IS_RESTART = re.compile(
+    r"(?:Restart|Resubmit|Drain|Cordon)\b|Take .{1,200} out of (?:the host list|service in the job's own)"
+)
 
 
 def weigh(result: Diagnosis, history: History) -> Diagnosis:

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from triage.diagnose.candidates import Candidate
+from triage.diagnose.checks import as_step, of_scheduler
 from triage.diagnose.facts import Facts
+from triage.diagnose.merging import left_of, once, only_looks, says
 from triage.diagnose.names import fill_command, fill_text, names, seen_on
-from triage.diagnose.situation import Situation, situation
-from triage.domain import Evidence, Progress, Remedy, Runbook, Runbooks, RunbookStep, Status, Suspects, When
+from triage.diagnose.situation import OF_FAILURE, Situation, situation
+from triage.domain import Evidence, Progress, Remedy, Risk, Runbook, Runbooks, RunbookStep, Status, Suspects, When
+from triage.risk import destroys
 
 MAX_STEPS = 7
 MAX_CONFIRM = 2
-MAX_ACT = 3
-_WORD = re.compile(r"[a-z_]{5,}")
+MAX_ACT = 2
 # After these the job runs again before anything is repaired; with the others, what is to change comes first.
 _AT_ONCE = frozenset({"restart-excluding", "kill-and-restart"})
+# What a remedy may say that the action speaks against: no restart before the cluster team has looked, no drain of an unknown node.
+_ALSO = frozenset({"out-of-memory"})  # a smaller batch helps whoever holds the memory
+_BARRED = {
+    "escalate": frozenset({"restart"}),
+    "restart": frozenset({"drain", "restart"}),
+    "none": frozenset({"restart"}),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +50,19 @@ class _Case:
         filled.sort(key=lambda pair: (bool(pair[1].command and not pair[0].command), not _special(pair[1].when)))
         return [remedy for remedy, _ in filled]
 
+    @property
+    def shown(self) -> frozenset[str]:
+        """Steps that rest on what the log shows of this very failure, as they read."""
+        return self._as_they_read(lambda when: bool(OF_FAILURE & set(when.shows)))
+
+    @property
+    def special(self) -> frozenset[str]:
+        """Steps that are said of some cases only, as they read."""
+        return self._as_they_read(_special)
+
+    def _as_they_read(self, chosen: Callable[[When], bool]) -> frozenset[str]:
+        return frozenset(fill_text(step.step, self.known) for step in self.book.act if chosen(step.when))
+
     def _remedy(self, step: RunbookStep) -> Remedy:
         known = self.to_read if step.risk == "read-only" else self.known
         text, why = fill_text(step.step, known), fill_text(step.why, known)
@@ -51,7 +73,9 @@ class _Case:
 
 
 def _special(when: When) -> bool:
-    return bool(when.signature or when.component or when.cause or when.spread or when.seen or when.recurrence)
+    return bool(
+        when.signature or when.component or when.cause or when.spread or when.seen or when.shows or when.recurrence
+    )
 
 
 def remediation(
@@ -65,7 +89,7 @@ def remediation(
     progress: Progress,
 ) -> tuple[Remedy, ...]:
     """Confirm (read-only), act on the cause and restart if the action says so, verify, and whom to ask if that fails."""
-    here = situation(facts, root, found, action)
+    here = situation(facts, root, found, action, progress)
     case = _Case(
         book=books.of[root.failure_type],
         here=here,
@@ -75,44 +99,67 @@ def remediation(
     )
     confirm = _confirm(case, root, status)
     after = [*case.steps(case.book.verify)[:1], *case.steps(case.book.escalate)[:1]]
-    return (*confirm, *_act(case, root, books)[: MAX_STEPS - len(confirm) - len(after)], *after)
+    act = _act(case, root, books)[: MAX_STEPS - len(confirm) - len(after)]
+    return tuple(once([*confirm, *act, *after]))
 
 
 def _confirm(case: _Case, root: Candidate, status: Status) -> list[Remedy]:
-    """The check of the signature where a doubt is left or a node is accused, and what the runbook looks at."""
-    steps = []
+    """What the runbook looks at, and the check of the signature where a doubt is left or a node is accused; commands first."""
+    steps = case.steps(case.book.confirm)
     if root.signature.check and (status != "established" or root.signature.node_fault):
-        why = "a read-only check that tells this cause from its rivals"
-        check = fill_command(root.signature.check, case.to_read)[0]
-        command = check if is_command(check) else ""
-        on = f" on {case.known['node']}" if root.signature.node_fault and "node" in case.known else ""
-        text = f"Confirm the cause{on}" if command else f"Confirm the cause: look at {check}"
-        steps.append(Remedy(text, why, "read-only", command, case.cited))
-    seen = {step.command for step in steps}
-    steps += [step for step in case.steps(case.book.confirm) if not step.command or step.command not in seen]
+        on = case.known.get("node", "") if root.signature.node_fault else ""
+        check = of_scheduler(root.signature.check, case.here.scheduler)
+        text, command = as_step(check, case.to_read, on) if check else ("", "")
+        said = any(
+            says(text.removeprefix("Confirm the cause"), step.step) or (step.command and _looks(command, step.command))
+            for step in steps
+        )
+        if text and not said:
+            why = "a read-only check that tells this cause from its rivals"
+            steps = [step for step in steps if not (step.command and _looks(step.command, command))]
+            steps.insert(0, Remedy(text, why, "read-only", command, case.cited))
+    steps.sort(key=lambda step: not step.command)
     return steps[: 1 if status == "established" else MAX_CONFIRM]
 
 
+def _looks(command: str, other: str) -> bool:
+    """Does the other command look at the same thing? Told by programs and the paths they are given."""
+    mine, theirs = (set(re.findall(r"(?:^|[;|] |ssh \S+ )([\w-]+)|(/[\w./-]+)", text)) for text in (command, other))
+    return bool(mine) and mine <= theirs
+
+
 def _act(case: _Case, root: Candidate, books: Runbooks) -> list[Remedy]:
-    """The remedy of the signature, what the runbook changes, and how the action is done."""
+    """What the runbook changes, what the remedy of the signature says beyond it, and how the action is done."""
     doing = case.steps(books.doing[case.here.action])
     remedy = root.signature.remedy
-    own = [step for step in case.steps(case.book.act) if not _said(step.step, remedy)]
-    first = [Remedy(remedy, root.signature.title, "reversible", evidence=case.cited)] if remedy else []
+    own = case.steps(case.book.act)
+    telling = [step for step in own if step.command]
+    words = left_of(remedy, [step.step for step in (*doing, *telling)], _BARRED.get(case.here.action, frozenset()))
+    first = [_remedy_step(words, root, case)] if words else []
+    shown = [step for step in own if step.step in case.shown]
+    if shown and root.failure_type not in _ALSO:
+        first = []
+    rest = [step for step in own if step not in shown and (step.command or not says(step.step, remedy))]
     if case.here.action in _AT_ONCE:
-        return [*first, *doing, *own[:1]]
-    return [*first, *own[: max(1, MAX_ACT - len(first) - len(doing))], *doing]
+        telling += [step for step in rest if step.step in case.special]
+        more = sorted(rest, key=lambda step: step not in telling)[:1]
+        return (
+            [*shown, *doing, *first, *more]
+            if case.here.action == "restart-excluding"
+            else [*shown, *first, *doing, *more]
+        )
+    most = MAX_ACT + min(1, sum(step.step in case.special for step in rest))
+    return [*shown, *first, *rest[: max(0 if shown else 1, most - len(first) - len(doing) - len(shown))], *doing]
 
 
-def _said(step: str, remedy: str) -> bool:
-    """Does the remedy of the signature say it already? Told by the words that carry a meaning."""
-    mine, other = (set(_WORD.findall(text.lower())) for text in (step, remedy))
-    return bool(mine) and len(mine & other) * 2 > len(mine)
+def _remedy_step(words: str, root: Candidate, case: _Case) -> Remedy:
+    risk: Risk = "destructive" if destroys(words) else "read-only" if only_looks(words) else "reversible"
+    return Remedy(fill_text(words, case.known), root.signature.title, risk, evidence=case.cited)
 
 
 def to_fetch(facts: Facts, book: Runbook, books: Runbooks, found: Suspects, progress: Progress) -> tuple[Remedy, ...]:
     """What to do where the log does not tell: fetch what would, then what the runbook says of a failure without a cause."""
-    here = situation(facts, None, found, book.action)
+    here = situation(facts, None, found, book.action, progress)
     case = _Case(book, here, names(facts, None, found, here.scheduler, progress), "", ())
     look = [step for step in case.steps(book.confirm) if step.command][:1]
     doing = case.steps(books.doing[book.action]) if book.action in _AT_ONCE else []
@@ -130,91 +177,3 @@ def fetch_notes(book: Runbook, job: str) -> tuple[str, ...]:
     """What would settle a doubtful cause, in words."""
     known = {"job": job} if job else {}
     return tuple(f"to settle it, fetch {fill_text(text, known)}" for text in book.fetch)
-
-
-# What `check` texts begin with when they are commands; the others are things to look at.
-_PROGRAMS = frozenset(
-    [
-        "amd-smi",
-        "coredumpctl",
-        "dcgmi",
-        "df",
-        "dmesg",
-        "du",
-        "find",
-        "free",
-        "getfacl",
-        "grep",
-        "hccn_tool",
-        "head",
-        "ibstat",
-        "ibdiagnet",
-        "iptables",
-        "ip",
-        "journalctl",
-        "kubectl",
-        "ldd",
-        "lfs",
-        "ls",
-        "lsof",
-        "lspci",
-        "lscpu",
-        "mlxlink",
-        "mmlsmount",
-        "mount",
-        "nc",
-        "nfsstat",
-        "npu-smi",
-        "numactl",
-        "nvidia-smi",
-        "nvcc",
-        "perfquery",
-        "ping",
-        "pip",
-        "ps",
-        "py-spy",
-        "python",
-        "python3",
-        "ray",
-        "rdma",
-        "readelf",
-        "rocm-smi",
-        "sacct",
-        "scontrol",
-        "sinfo",
-        "squeue",
-        "ss",
-        "stat",
-        "strings",
-        "tail",
-        "torchrun",
-        "ulimit",
-        "uname",
-        "wc",
-        "which",
-        "file",
-        "curl",
-        "git",
-        "md5sum",
-        "sha256sum",
-        "nm",
-    ]
-)
-# What a reader is to fill in: <word>, or a name in capitals that signatures use so.
-_OPEN = re.compile(
-    r"<\w+>|\b(?:MODULE|MASTER_ADDR|MASTER_PORT|PATH|PID|FILE|DIR|HOST|NODE|PORT|SCRIPT|CONFIG|NAME|EXTENSION|LOADDIR|PREFIX)\b"
-)
-_PROSE = re.compile(
-    r"\b(?:of|on|in|for|inside|from|to|while|against|names|are) (?:the|this|that|every|other|earlier)\b"
-    r"|\b(?:does it|is it|whether|should|and the)\b|\bwhich (?:\w+ ){2}|\(\w+ \w+ \w+"
-)
-
-
-def is_command(text: str) -> bool:
-    """Can the text be typed into a shell as it is?"""
-    bare = re.sub(r"'[^']*'|\"[^\"]*\"", "X", text)
-    return (
-        not _OPEN.search(text)
-        and all(part.split()[0] in _PROGRAMS for part in re.split(r"[;|&]+", bare) if part.split())
-        and not _PROSE.search(text)
-    )

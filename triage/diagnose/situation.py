@@ -2,18 +2,44 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
+from triage.diagnose import memory
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.cause_class import cause_class
 from triage.diagnose.facts import Facts, node_of, rank_of
-from triage.domain import LogFile, LogLine, Suspects, When
+from triage.domain import LogFile, LogLine, Progress, Suspects, When
 from triage.evidence.known import known_nodes
 from triage.evidence.match import Finding
 from triage.regex import compile_pattern
 
 _SLURM = ("srun:", "slurmstepd:", "SLURM_", "Submitted batch job", "StepId=")
 _KUBERNETES = ("kubelet", "kubectl ", "KUBERNETES_SERVICE_HOST")
+_OTHERS = (
+    "org.apache.hadoop",
+    "org.apache.spark",
+    "yarn.",
+    "PBS_JOBID",
+    "PBS_NODEFILE",
+    "LSB_JOBID",
+    "qsub ",
+    "bsub ",
+    "RAY_JOB_ID",
+)
+_OTHER_COMPONENTS = frozenset({"hadoop", "yarn", "spark", "hdfs", "jvm", "mapreduce"})
+_INFINIBAND = re.compile(
+    r"NET/IB|\bmlx[45]_|\bib_[a-z]|\bibv_|[Ii]nfini[Bb]and|\bIB\b|\bib\d\b|\bRDMA\b|\bRoCE\b|\bopenib\b"
+)
+_ROCE = re.compile(r"RoCE|\bshow_gids\b|\b[Gg][Ii][Dd] (?:index|table)|\[RO\]")
+_LOCAL = re.compile(r"/(?:tmp|var/tmp|dev/shm|run|local\w{0,12}|scratch/local|raid|nvme\w{0,12})(?:/|$|['\"])")
+_LUSTRE = re.compile(r"/lustre\w{0,12}/|\blustre\b", re.IGNORECASE)
+_QUOTA = re.compile(r"quota exceeded|EDQUOT|Errno 122\b|over quota|quota limit", re.IGNORECASE)
+_PULL_LIMIT = re.compile(r"(?i)toomanyrequests|429 Too Many Requests|pull rate limit")
+# What these show is of the failure itself, so that steps which ask for them are of this very case.
+OF_FAILURE = frozenset({memory.FOREIGN, memory.PIECES, "quota", "pull-limit", "local-disk"})
+_LOOKED_AT = 6  # lines of the cause
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +53,22 @@ class Situation:
     recurrence: str
 
     lines: tuple[LogLine, ...] = ()
+    shows: frozenset[str] = frozenset()  # of triage.domain.SHOWN: what the log tells of the job and its failure
 
     def meets(self, when: When) -> bool:
         named = all(
             not (asked := getattr(when, f.name)) or getattr(self, f.name) in asked
             for f in fields(When)
-            if f.name != "seen"
+            if f.name not in ("seen", "shows")
         )
+        if when.shows and not self.shows & set(when.shows):
+            return False
         return named and (not when.seen or any(word in line.text for line in self.lines for word in when.seen))
 
 
-def situation(facts: Facts, root: Candidate | None, found: Suspects, action: str) -> Situation:
+def situation(
+    facts: Facts, root: Candidate | None, found: Suspects, action: str, progress: Progress | None = None
+) -> Situation:
     return Situation(
         scheduler=scheduler(facts),
         component=root.signature.component if root else "",
@@ -47,21 +78,50 @@ def situation(facts: Facts, root: Candidate | None, found: Suspects, action: str
         spread=_spread(facts, root, found) if root else "",
         recurrence="again" if root and _seen_before(facts, root) else "first",
         lines=tuple(line for file in facts.log.files for line in file.lines),
+        shows=frozenset(_shown(facts, root, progress)),
     )
 
 
+def _shown(facts: Facts, root: Candidate | None, progress: Progress | None) -> Iterator[str]:
+    """What conditions may ask for by `shows`."""
+    texts = [f.line.text for f in root.findings[:_LOOKED_AT]] if root else []
+    found = memory.read(texts[0]) if texts else None
+    if found and found.kind:
+        yield found.kind
+    if any(_QUOTA.search(text) for text in texts):
+        yield "quota"
+    yield "local-disk" if any(_LOCAL.search(text) for text in texts) else "shared-disk"
+    everything = [line.text for file in facts.log.files for line in file.lines]
+    if any(_PULL_LIMIT.search(text) for text in everything):
+        yield "pull-limit"
+    if any(_LUSTRE.search(text) for text in texts):
+        yield "lustre"
+    if any(_INFINIBAND.search(text) for text in everything):
+        yield "infiniband"
+    if any(_ROCE.search(text) for text in everything):
+        yield "roce"
+    if any("NCCL" in text for text in everything):
+        yield "nccl"
+    if any(facts.steps.values()):
+        yield "steps"
+    yield "checkpoint" if progress and progress.last_checkpoint else "no-checkpoint"
+
+
 def scheduler(facts: Facts) -> str:
-    """slurm or kubernetes where a file or a line tells, else none."""
+    """slurm, kubernetes, or other (YARN, PBS, LSF) where a file or a line tells, else none."""
     kinds = {file.kind for file in facts.log.files}
     if kinds & {"slurm", "sacct"} or any("slurm" in file.name.rpartition("/")[2].lower() for file in facts.log.files):
         return "slurm"
     if "kubernetes" in kinds or _told(facts, "kubernetes", _KUBERNETES):
         return "kubernetes"
-    return "slurm" if _told(facts, "slurm", _SLURM) else "none"
+    if _told(facts, "slurm", _SLURM):
+        return "slurm"
+    other = any(f.signature.component in _OTHER_COMPONENTS for f in facts.findings) or _told(facts, "", _OTHERS)
+    return "other" if other else "none"
 
 
 def _told(facts: Facts, component: str, marks: tuple[str, ...]) -> bool:
-    return any(f.signature.component == component for f in facts.findings) or any(
+    return any(component and f.signature.component == component for f in facts.findings) or any(
         mark in line.text for file in facts.log.files if file.kind == "job" for line in file.lines for mark in marks
     )
 

@@ -54,9 +54,10 @@ def complete(result: Diagnosis, facts: Facts, aligned: Aligned) -> Diagnosis:
 
 
 def _chain(result: Diagnosis) -> tuple[str, ...]:
-    """Cause first, then its consequences: in order of time where every one has a time."""
+    """Cause first, then its consequences: in order of time where every one has a time. What was long before is none."""
     roots = [e for e in result.evidence if e.role == "root"]
-    rest = [e for e in result.evidence if e.role == "cascade"]
+    began = min((e.time for e in roots if e.time), default=None)
+    rest = [e for e in result.evidence if e.role == "cascade" and not (began and e.time and e.time < began - SKEW)]
     times = {e.id: e.time for e in rest if e.time}
     if len(times) == len(rest):
         rest = sorted(rest, key=lambda e: times[e.id])

@@ -29,6 +29,11 @@ class Verdict:
     status: Status
     outcome: Outcome
 
+    @property
+    def same(self) -> tuple[Candidate, ...]:
+        """Other lines of the event that is the cause."""
+        return tuple(e.effect for e in self.pairs if e.by is self.root and e.rule.same_event)
+
 
 def decide(facts: Facts, labels: Taxonomy, cascades: Sequence[Cascade]) -> Verdict:
     """What came first, what else may have, and what only followed."""

@@ -5,15 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from triage.diagnose import memory
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.facts import Facts, node_of, own_frame, rank_of
 from triage.domain import Evidence, Suspects
 from triage.evidence.collectives import Collectives
 from triage.evidence.match import Finding
 from triage.regex import compile_pattern
-from triage.text import excerpt, rank_ranges
+from triage.text import middle_cut, rank_ranges
 
 QUOTE = 240
+_READ = 4000  # characters of a line
+_BARE = 6  # words: a line with fewer gives no reason
+_FULL = 40
+_LOOKED_AT = 6
 
 
 def who(findings: Sequence[Finding]) -> str:
@@ -32,21 +37,56 @@ def who(findings: Sequence[Finding]) -> str:
 
 
 def quote(finding: Finding) -> str:
-    """The telling part of a line: from where the signature matched, at most QUOTE characters."""
+    """The telling part of a line: from where the signature matched, at most QUOTE characters; cut in the middle."""
     text = finding.line.text
     start = next((m.start() for p in finding.signature.patterns if (m := compile_pattern(p).search(text))), 0)
     if len(text) - start < QUOTE // 2:
         start = max(0, min(start, len(text) - QUOTE))
-    short = re.sub(r"\s+", " ", excerpt(text[start:], limit=QUOTE)).strip()
+    short = middle_cut(re.sub(r"\s+", " ", text[start : start + _READ]).strip(), QUOTE)
     return "`" + short.replace("`", "'") + "`"
 
 
-def root_sentence(root: Candidate, evidence: Evidence, consequences: Sequence[str]) -> str:
-    """What happened, where, in the words of the line, and what followed."""
+def headline(roots: Sequence[Candidate]) -> Finding:
+    """The line that says most of the cause: the first one, unless that is bare and another of the same event gives the reason."""
+    first = roots[0].first
+    if len(_words(first.line.text)) >= _BARE:
+        return first
+    others = [f for root in roots for f in root.findings[:_LOOKED_AT]]
+    best = max(others, key=lambda f: min(len(_words(f.line.text)), _FULL), default=first)
+    return best if len(_words(best.line.text)) >= 2 * len(_words(first.line.text)) else first
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[A-Za-z]{3,}", text)
+
+
+def root_sentence(
+    root: Candidate, evidence: Sequence[Evidence], consequences: Sequence[str], said: Finding | None = None
+) -> str:
+    """What happened, where, in the words of the line, and what followed. said: the line to quote, one of the evidence."""
     where = who(root.findings)
     place = "," + where if where and ("," in root.signature.title or ";" in root.signature.title) else where
-    first = f"{_upper(root.signature.title)}{place}: {quote(root.first)} ({evidence.file}:{evidence.line})."
+    chosen = said or root.first
+    cited = next((e for e in evidence if (e.file, e.line) == (chosen.line.file, chosen.line.number)), None)
+    if cited is None:
+        chosen, cited = root.first, evidence[0]
+    first = f"{_upper(_title(root))}{place}: {quote(chosen)} ({cited.file}:{cited.line})."
     return " ".join([first, *consequences])
+
+
+def _title(root: Candidate) -> str:
+    """The signature's; where that speaks of a RuntimeError and the line names another exception, that one."""
+    raised = re.search(r"\b([A-Z]\w{2,60}(?:Error|Exception))\b", root.first.line.text)
+    if raised and root.signature.id == "py.runtime-error" and raised[1] != "RuntimeError":
+        return f"Python raised {raised[1]}, whose message names no better kind"
+    return root.signature.title
+
+
+def of_memory(root: Candidate) -> list[str]:
+    """What the figures of an exhausted memory mean."""
+    found = memory.read(root.first.line.text)
+    said = memory.told(found) if found else ""
+    return [said] if said else []
 
 
 def own_code(facts: Facts, root: Candidate) -> list[str]:

@@ -27,6 +27,7 @@ from triage.domain.diagnosis import (
 from triage.domain.filing import Filed, InputFile, ModelCall
 from triage.domain.knowledge import (
     PLACEHOLDERS,
+    SHOWN,
     Cascade,
     FilterRule,
     KnownIncident,
@@ -55,6 +56,7 @@ from triage.domain.stream import LeftOut, StreamEvent, StreamLine, Turn, Turned
 
 __all__ = [
     "PLACEHOLDERS",
+    "SHOWN",
     "SIGNATURE_PREFIX",
     "AgentRun",
     "Cascade",

@@ -81,11 +81,29 @@ PLACEHOLDERS: Mapping[str, str] = {
 }
 
 
+# What a log may show of a job and its failure beside its cause; steps of runbooks ask for it.
+SHOWN = (
+    "foreign-memory",  # another process holds memory of the GPU
+    "fragmentation",  # GPU memory is in pieces rather than full
+    "quota",
+    "pull-limit",  # the registry refuses because too many images were pulled
+    "local-disk",  # the path is on a disk of the node itself
+    "shared-disk",  # the path is on no such disk, as far as its name tells
+    "lustre",  # the path is
+    "infiniband",
+    "roce",
+    "nccl",
+    "steps",  # training steps were made
+    "checkpoint",  # one was saved or loaded
+    "no-checkpoint",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class When:
     """A step applies where each of these that is not empty holds."""
 
-    scheduler: tuple[str, ...] = ()  # slurm, kubernetes, none: no line tells of either
+    scheduler: tuple[str, ...] = ()  # slurm, kubernetes, other; none: no line tells of any
     component: tuple[str, ...] = ()  # of the signature that found the cause
     signature: tuple[str, ...] = ()
     cause: tuple[str, ...] = ()  # root cause classes
@@ -93,6 +111,7 @@ class When:
     spread: tuple[str, ...] = ()  # one-node: of several; many-nodes
     seen: tuple[str, ...] = ()  # one of these stands in a line of the log, or in a stack beside it
     recurrence: tuple[str, ...] = ()  # first; again: an earlier run in this log ended in the same way
+    shows: tuple[str, ...] = ()  # one of SHOWN
 
 
 @dataclass(frozen=True, slots=True)

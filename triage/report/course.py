@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 _SHOWN = 16
+_SHOWN_AT_FIRST = 8
 
 
 def progress_parts(result: dict[str, Any]) -> list[str]:
@@ -35,17 +36,36 @@ def cost_parts(result: dict[str, Any]) -> list[str]:
     return parts
 
 
-def timeline_rows(result: dict[str, Any]) -> list[str]:
+def timeline_rows(result: dict[str, Any], details: bool = True) -> list[str]:
     """One row a moment, where several kinds of source or several clocks take part; then clocks and joins."""
     told = result.get("timeline") or {}
     moments = told.get("moments", [])
     notes = [*(c["said"] for c in told.get("clocks", [])), *told.get("joins", [])]
     if len({m["source"] for m in moments}) < 2 and not notes:
         return []
-    rows = [_row(m) for m in moments[:_SHOWN]]
-    if len(moments) > _SHOWN:
-        rows.append(f"... {len(moments) - _SHOWN} more")
+    most = _SHOWN if details else _SHOWN_AT_FIRST
+    moments = [m for before, m in zip([None, *moments[:-1]], moments, strict=True) if not _again(m, before)]
+    rows = [_row(m) for m in moments[:most]]
+    if len(moments) > most:
+        rows.append(f"... {len(moments) - most} more")
     return [*rows, *notes]
+
+
+def _again(m: dict[str, Any], before: dict[str, Any] | None) -> bool:
+    """Does it say what the moment before says?"""
+    return before is not None and all(m.get(name) == before.get(name) for name in ("time", "what", "source", "node"))
+
+
+def chain_text(result: dict[str, Any]) -> str:
+    """The ids from cause to last consequence; lines that mean the same, on other ranks, stand together."""
+    titles = {e["id"]: e.get("title", "") for e in result["evidence"]}
+    groups: list[list[str]] = []
+    for name in result["chain"]:
+        if groups and titles.get(name, "") and titles.get(groups[-1][-1]) == titles.get(name):
+            groups[-1].append(name)
+        else:
+            groups.append([name])
+    return " > ".join(ids[0] if len(ids) == 1 else f"{ids[0]}-{ids[-1]}" for ids in groups)
 
 
 def _row(m: dict[str, Any]) -> str:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from triage.report import course
 from triage.report.compared import differences, places
-from triage.text import rank_ranges
+from triage.text import middle_cut, rank_ranges
 
 MIN_WIDTH = 40
 QUOTED_LINES = 3
+CITED = 5  # lines of the cause and its consequences, without details
+SIMILAR = 2
 _STATUS = {
     "established": "the evidence says so",
     "supported": "the evidence points here; a rival is not ruled out or the line is general",
@@ -20,60 +23,28 @@ _STATUS = {
 }
 
 
-def render_text(result: dict[str, Any], width: int = 80) -> str:
-    """For a terminal or a CI log: fits `width` columns, no colours, no box characters."""
+def render_text(result: dict[str, Any], width: int = 80, details: bool = False) -> str:
+    """For a terminal or a CI log: fits `width` columns, no colours, no box characters.
+
+    What failed, what to do, and the lines that say so; details: all evidence, context, chain, hypotheses and reasons too.
+    """
     width = max(width, MIN_WIDTH)
-    return "\n".join(_text_lines(result, width)).rstrip() + "\n"
+    return "\n".join(_text_lines(result, width, details)).rstrip() + "\n"
 
 
-def _text_lines(r: dict[str, Any], width: int) -> Iterator[str]:
+def _text_lines(r: dict[str, Any], width: int, details: bool) -> Iterator[str]:
     yield f"{r['outcome'].upper()}  {r['failure_type']}  ({r['status']})"
     yield from _wrap(r["root_cause"], width, "  ")
     yield ""
-    yield from _facts(r, width)
-    cited = [e for e in r["evidence"] if e["role"] != "context"]
-    context = [e for e in r["evidence"] if e["role"] == "context"]
-    for title, items in (("Evidence", cited), ("Context", context)):
-        if items:
-            yield title
-            for before, e in zip([{}, *items[:-1]], items, strict=True):
-                yield from _evidence_text(e, width, means=e.get("title", "") != before.get("title", ""))
-            yield ""
-    yield from _timeline(r, width)
-    if len(r["hypotheses"]) > 1:
-        yield "Other hypotheses"
-        for i, h in enumerate(r["hypotheses"][1:], 1):
-            said = h["root_cause"]
-            yield from _wrap(f"{i}. {h['failure_type']} ({h['status']}): {said}", width, "  ", "     ")
-            marks = [
-                f"for {', '.join(h['for'])}" if h["for"] else "",
-                f"against {', '.join(h['against'])}" if h["against"] else "",
-            ]
-            if any(marks):
-                yield "     " + "; ".join(m for m in marks if m)
-        yield ""
-    if r["remediation"]:
-        yield "What to do"
-        for i, step in enumerate(r["remediation"], 1):
-            yield from _wrap(f"{i}. {step['step']}  [{step['risk']}]", width, "  ", "     ")
-            if step.get("command"):
-                yield f"     $ {step['command']}"
-        yield ""
-    if r["similar"]:
-        yield "Similar incidents"
-        for s in r["similar"]:
-            yield from _wrap(f"{s['incident']}: {s['title']}", width, "  ", "     ")
-            yield from _wrap(s["why"], width, "     ", "     ")
-        yield ""
+    yield from _facts(r, width, details)
+    yield from _steps(r, width, details)
+    yield from _evidence(r, width, details)
+    yield from _timeline(r, width, details)
+    if details or r["status"] != "established":
+        yield from _hypotheses(r, width, details)
+    yield from _similar(r, width, details)
     yield from _compared(r.get("compared"), width)
-    if r["runs"]:
-        yield "Runs in this input (the last is diagnosed)"
-        for run in r["runs"]:
-            ended = f": {_short(run['ended_by'], width - 40)}" if run.get("ended_by") else ""
-            yield from _wrap(
-                f"{run['file']}:{run['first_line']}-{run['last_line']} {run['outcome']}{ended}", width, "  ", "     "
-            )
-        yield ""
+    yield from _runs(r, width)
     notes = [note for note in r["missing"] if not (r["remediation"] and note.startswith("to settle it"))]
     if notes:
         yield "Not seen"
@@ -84,8 +55,82 @@ def _text_lines(r: dict[str, Any], width: int) -> Iterator[str]:
         yield f"Recorded as {f'attempt {n} of ' if (n := r.get('attempt', 1)) > 1 else ''}incident {r['incident']}."
 
 
-def _timeline(r: dict[str, Any], width: int) -> Iterator[str]:
-    rows = course.timeline_rows(r)
+def _steps(r: dict[str, Any], width: int, details: bool) -> Iterator[str]:
+    if not r["remediation"]:
+        return
+    yield "What to do"
+    for i, step in enumerate(r["remediation"], 1):
+        yield from _wrap(f"{i}. {step['step']}  [{step['risk']}]", width, "  ", "     ")
+        if step.get("command"):
+            yield f"     $ {step['command']}"
+        if details and step.get("why"):
+            yield from _wrap(f"= {step['why']}", width, "     ", "       ")
+    yield ""
+
+
+def _evidence(r: dict[str, Any], width: int, details: bool) -> Iterator[str]:
+    """The lines of the cause and what followed, then those that only go with it."""
+    cited = [e for e in r["evidence"] if e["role"] != "context"]
+    context = [e for e in r["evidence"] if e["role"] == "context"]
+    shown = cited if details else _first_of_each(cited)[:CITED]
+    doubtful = r["status"] in ("hypothesis", "unknown")
+    beside = context if details else context[:2] if doubtful else []
+    for title, items in (("Evidence", shown), ("Context", beside)):
+        if items:
+            yield title
+            for before, e in zip([{}, *items[:-1]], items, strict=True):
+                yield from _evidence_text(e, width, means=e.get("title", "") != before.get("title", ""))
+            if title == "Evidence" and len(shown) < len(cited):
+                yield f"  {len(cited) - len(shown)} more and their context: --verbose"
+            yield ""
+
+
+def _first_of_each(cited: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of lines that mean the same, the first two."""
+    seen: Counter[str] = Counter()
+    kept = []
+    for e in cited:
+        seen[e.get("title", "")] += 1
+        if seen[e.get("title", "")] <= 2:
+            kept.append(e)
+    return kept
+
+
+def _hypotheses(r: dict[str, Any], width: int, details: bool) -> Iterator[str]:
+    if len(r["hypotheses"]) < 2:
+        return
+    yield "Other hypotheses"
+    for i, h in enumerate(r["hypotheses"][1:], 1):
+        yield from _wrap(f"{i}. {h['failure_type']} ({h['status']}): {h['root_cause']}", width, "  ", "     ")
+        marks = [f"{name} {', '.join(h[name])}" for name in ("for", "against") if h[name]]
+        if marks and details:
+            yield "     " + "; ".join(marks)
+    yield ""
+
+
+def _similar(r: dict[str, Any], width: int, details: bool) -> Iterator[str]:
+    shown = r["similar"] if details else r["similar"][:SIMILAR]
+    if shown:
+        yield "Similar incidents"
+        for s in shown:
+            yield from _wrap(f"{s['incident']}: {s['title']}", width, "  ", "     ")
+            yield from _wrap(s["why"], width, "     ", "     ")
+        yield ""
+
+
+def _runs(r: dict[str, Any], width: int) -> Iterator[str]:
+    if r["runs"]:
+        yield "Runs in this input (the last is diagnosed)"
+        for run in r["runs"]:
+            ended = f": {_short(run['ended_by'], width - 40)}" if run.get("ended_by") else ""
+            yield from _wrap(
+                f"{run['file']}:{run['first_line']}-{run['last_line']} {run['outcome']}{ended}", width, "  ", "     "
+            )
+        yield ""
+
+
+def _timeline(r: dict[str, Any], width: int, details: bool) -> Iterator[str]:
+    rows = course.timeline_rows(r, details)
     if rows:
         yield "Timeline"
         for row in rows:
@@ -93,19 +138,20 @@ def _timeline(r: dict[str, Any], width: int) -> Iterator[str]:
         yield ""
 
 
-def _facts(r: dict[str, Any], width: int) -> Iterator[str]:
-    rows = [("status", f"{r['status']}: {_STATUS[r['status']]}")]
-    rows.append(("cause class", r["root_cause_class"]))
+def _facts(r: dict[str, Any], width: int, details: bool) -> Iterator[str]:
+    rows = [("action", r["action"])]
+    rows.append(("status", f"{r['status']}: {_STATUS[r['status']]}") if r["status"] != "established" else ("", ""))
     suspects = [f"{k} {', '.join(map(str, v))}" for k, v in r["suspects"].items() if v]
     rows.append(("suspects", "; ".join(suspects)) if suspects else ("", ""))
-    rows.append(("action", r["action"]))
     for name, parts in (("progress", course.progress_parts(r)), ("cost", course.cost_parts(r))):
         rows.append((name, ", ".join(parts)) if parts else ("", ""))
     rows.append(("again", again) if (again := course.recurrence_text(r)) else ("", ""))
-    rows.append(("chain", " > ".join(r["chain"])) if len(r["chain"]) > 1 else ("", ""))
     c = r["compression"]
-    if c["lines_in"]:
-        rows.append(("log", f"{c['lines_in']:,} lines, {size_text(c['bytes_in'])}; {c['lines_kept']:,} lines kept"))
+    if details:
+        rows.append(("cause class", r["root_cause_class"]))
+        rows.append(("chain", course.chain_text(r)) if len(r["chain"]) > 1 else ("", ""))
+        if c["lines_in"]:
+            rows.append(("log", f"{c['lines_in']:,} lines, {size_text(c['bytes_in'])}; {c['lines_kept']:,} lines kept"))
     for name, value in rows:
         if name:
             yield from _wrap(value, width, f"  {name:<12}", " " * 14)
@@ -125,8 +171,8 @@ def _evidence_text(e: dict[str, Any], width: int, means: bool = True) -> Iterato
     if e.get("node"):
         notes.append(e["node"])
     yield from _wrap(f"{e['id']} {where}  [{', '.join(notes)}]", width, "  ", "     ")
-    yield from _quoted(e["text"], width)
-    if e.get("title") and means:
+    yield from _quoted(e["text"], width, QUOTED_LINES if e["role"] == "root" else 2)
+    if e.get("title") and means and not (e["id"] == "E1" and e["role"] == "root"):
         yield from _wrap(e["title"], width, "     = ", "       ")
 
 
@@ -145,11 +191,10 @@ def _compared(compared: dict[str, Any] | None, width: int) -> Iterator[str]:
     yield ""
 
 
-def _quoted(text: str, width: int) -> Iterator[str]:
-    """At most three lines of the cited one."""
-    lines = textwrap.wrap(
-        " ".join(text.split()), width - 7, max_lines=QUOTED_LINES, placeholder=" ...", break_on_hyphens=False
-    )
+def _quoted(text: str, width: int, most: int = QUOTED_LINES) -> Iterator[str]:
+    """At most so many lines of the cited one, which loses its middle rather than its end."""
+    short = middle_cut(" ".join(text.split()), (width - 7) * most - most * 8)
+    lines = textwrap.wrap(short, width - 7, break_on_hyphens=False)
     for line in lines or [""]:
         yield f"     | {line}".rstrip()
 

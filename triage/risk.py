@@ -1,0 +1,40 @@
+"""What a step in words or as a command does to a machine that cannot be taken back. Pure."""
+
+from __future__ import annotations
+
+import re
+
+_CLAUSE = re.compile(r"(?<=[.;:])\s+")
+_NOT_DONE = re.compile(r"(?i)^(?:do not|never|ask)\b")
+# Imperatives: `a kill`, `the OOM killer`, `was deleted` tell of what happened, and `after the reboot` of what is done by then.
+_SAID = re.compile(
+    r"""(?ix)
+    (?<!\ba\ )(?<!\bthe\ )\breboot\b
+    | \bcold\ power\ cycle\b | (?<!\bthe\ )\bpower-cycle\b
+    | (?<!\ba\ )(?<!\bthe\ )(?<!-)\bkill\b(?!-)
+    | (?<!ask\ for\ )\b(?:delete|remove|purge|wipe|erase|clear)\b(?!\ code)
+    | \bfree\ space\b | \breimage\b | \breformat\b | \bfsck\b
+    | (?:^|[,;]\ |\b(?:and|or|then)\ )(?:end|stop)\ (?:it\b|everything\b|\{pid\}|process\ \d|(?:the\ |any\ )?(?:\w+\ )?(?:process|processes|pod|job)\b)
+    | \brestart\ (?:Fabric\ Manager|slurmd|the\ (?:node|host|guest|daemon|server|driver|virtual\ machine))\b
+    | \b(?:replace|reseat)\ the\ (?:disk|SSD|DIMM|card|GPU|board|processor)\b
+    """
+)
+_RUN = re.compile(
+    r"""(?x)
+    (?:^|[;|&`]\s*|\bsudo\ |\bssh\ \S+\ |\bxargs\ )(?:sudo\ )?(?:
+        rm|rmdir|kill|pkill|killall|reboot|shutdown|poweroff|scancel|qdel|bkill|mkfs\S*|dd|fsck|xfs_repair|truncate|shred|wipefs
+      | kubectl\ (?:-n\ \S+\ )?(?:delete|drain)
+      | ipmitool\ (?:\S+\ )*?(?:chassis\ )?power\ (?:cycle|off|reset)
+      | systemctl\ (?:restart|stop|kill)
+      | (?:docker|podman)\ (?:rm|rmi|kill|stop|system\ prune)
+      | umount\ -[fl] | git\ (?:clean|reset\ --hard)
+    )(?=\s|$|`)
+    | \s-delete\b
+    """
+)
+
+
+def destroys(text: str, command: str = "") -> bool:
+    """Does a step end processes, take a machine down or delete what is stored? Draining and resetting can be taken back."""
+    told = any(_SAID.search(clause) for clause in _CLAUSE.split(text) if not _NOT_DONE.match(clause))
+    return told or bool(_RUN.search(command)) or any(_RUN.search(code) for code in re.findall(r"`([^`]*)`", text))
