@@ -100,6 +100,12 @@ def load(flags: Mapping[str, str | None] | None = None, cwd: Path | None = None)
                 raise UsageError(f"{source}: unknown setting {name!r}", f"known: {', '.join(_KNOWN)}")
             values[name], origin[name] = value, source
     home = Path(values["home"]).expanduser() if values["home"] else _default_home()
+    offline = _flag("offline", values["offline"], origin["offline"])
+    if offline and _is_server(values["database_url"]):
+        raise UsageError(
+            "TRIAGE_OFFLINE=1 bars every connection, and TRIAGE_DATABASE_URL names a server",
+            "name a file (sqlite:////path/triage.db), or set TRIAGE_OFFLINE=0",
+        )
     return Settings(
         home=home,
         database_url=values["database_url"] or f"sqlite:///{home / 'triage.db'}",
@@ -120,7 +126,7 @@ def load(flags: Mapping[str, str | None] | None = None, cwd: Path | None = None)
         llm_price_out=_price("llm_price_out", values["llm_price_out"], origin["llm_price_out"]),
         embedding=values["embedding"] or DEFAULT_EMBEDDING,
         half_life=_number("half_life", values["half_life"], origin["half_life"]),
-        offline=_flag("offline", values["offline"], origin["offline"]),
+        offline=offline,
         token_budget=_number("token_budget", values["token_budget"], origin["token_budget"]),
         signature_confirmations=_number(
             "signature_confirmations", values["signature_confirmations"], origin["signature_confirmations"]
@@ -130,6 +136,11 @@ def load(flags: Mapping[str, str | None] | None = None, cwd: Path | None = None)
         jobs=_number("jobs", values["jobs"], origin["jobs"]) if values["jobs"] else None,
         origin=origin,
     )
+
+
+def _is_server(database_url: str) -> bool:
+    scheme, _, rest = database_url.partition("://")
+    return bool(scheme) and not scheme.startswith("sqlite") and (not rest.startswith("/") or "host=" in rest)
 
 
 def unknown_variables() -> list[str]:

@@ -48,3 +48,9 @@ def test_every_command_stands_in_the_readme_or_docs() -> None:
 def test_links_resolve(path) -> None:
     links = re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", path.read_text("utf-8"))
     assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+def test_each_proof_of_the_threat_model_is_there() -> None:
+    named = set(re.findall(r"tests/[\w/.]*\w", (REPO / "docs" / "threat-model.md").read_text("utf-8")))
+    assert len(named) > 15
+    assert [name for name in sorted(named) if not (REPO / name).exists()] == []

@@ -71,6 +71,7 @@ def test_a_trace_holds_what_was_sent_and_a_replay_answers_alike(tmp_path: Path) 
     with OpenAIServer(echo) as server:
         first = Private(Recorder(server.model(), trace)).ask(question(LOG))
     assert "alice" not in trace.read_text()
+    assert trace.stat().st_mode & 0o777 == 0o600
     assert Private(Replayer(trace)).ask(question(LOG)).text == first.text
 
 

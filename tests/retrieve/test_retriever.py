@@ -268,7 +268,8 @@ def test_opening_one_touches_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_offline_asks_no_server_of_another_machine(tmp_path: Path) -> None:
-    retriever = open_retriever(tmp_path, "http://far.invalid:8000", MINILM, [NVLINK], offline=True)
+@pytest.mark.parametrize("url", ["http://far.invalid:8000", "http://127.0.0.1:9"])
+def test_offline_asks_no_server(tmp_path: Path, url: str) -> None:
+    retriever = open_retriever(tmp_path, url, MINILM, [NVLINK], offline=True)
     assert retriever.sync() == 3
     assert (tmp_path / "index" / "chroma").is_dir()

@@ -265,12 +265,6 @@ def split_url(url: str) -> Any:
     return parts
 
 
-def is_here(url: str) -> bool:
-    """Whether the server is on this machine. Errors: UsageError for a URL that is none."""
-    host = str(split_url(url).hostname)
-    return host in {"localhost", "::1"} or host.startswith("127.")
-
-
 def _port(parts: Any) -> int:
     return parts.port or (443 if parts.scheme == "https" else 8000)
 

@@ -28,7 +28,7 @@ def open_retriever(
 ) -> Retriever:
     """A retriever as the settings say: the index embedded in home/index, or in the server of chroma_url.
 
-    offline: no network, so a server is asked only on this machine. Nothing is opened before the first question.
+    offline: no server is asked, on this machine neither. Nothing is opened before the first question.
     Errors: UsageError for an embedding or URL that cannot be used.
     """
     from triage.retrieve.embedding import load_embedder
@@ -40,9 +40,9 @@ def open_retriever(
 
 def open_index(home: Path, chroma_url: str, embedder: Embedder, *, offline: bool = False, part: str = "") -> Index:
     """part: of the index, beside that of the knowledge base. Errors: UsageError."""
-    from triage.retrieve.chroma import ChromaIndex, is_here
+    from triage.retrieve.chroma import ChromaIndex
 
-    if chroma_url and (is_here(chroma_url) or not offline):
+    if chroma_url and not offline:
         return ChromaIndex(embedder.name, embedder.dimension, url=chroma_url, part=part)
     return ChromaIndex(embedder.name, embedder.dimension, folder=home / "index", part=part)
 
