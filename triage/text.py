@@ -11,6 +11,7 @@ _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
+_NO_END = re.compile(r"['\"]?[$`\\&*~!{]|;[A-Za-z]|\|\s?[a-z]")
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,253}")
 
 # How programs say why: a status, a refusal, something that is not there.
@@ -51,6 +52,11 @@ def _folded(stem: str, width: int, numbers: set[int]) -> str:
         return f"{stem}{min(numbers):0{width}d}"
     spans = (span.split("-") for span in rank_ranges(numbers).split(","))
     return f"{stem}[{','.join('-'.join(f'{int(n):0{width}d}' for n in span) for span in spans)}]"
+
+
+def is_cut(text: str, end: int) -> bool:
+    """Does a name that was read up to `end` go on with what no name of a host holds, as in `a;reboot` or `n1$(id)`?"""
+    return _NO_END.match(text, end) is not None
 
 
 def excluding(scheduler: str, hosts: Iterable[str]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.diagnose.conftest import Diagnose
 from tests.helpers import job, log_file
 from triage import kb
 from triage.diagnose.judge import Knowledge, judge
@@ -222,3 +223,17 @@ def test_the_group_that_waited_first_is_cited_first(knowledge: Knowledge) -> Non
     first = _watchdogs([2, 3], "PG ID 2 PG GUID 2(tensor) ", 12)
     d = judge(job(_parsed(f"[2026-03-04 02:01:00] start\n{late}\n{first}")), knowledge)
     assert d.evidence[0].line == 4
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "srun: error: Node failure on a;rm -rf ~",
+        "srun: error: Node failure on n1'$(id)'",
+        "slurmstepd: error: *** STEP 9.0 ON a;reboot CANCELLED AT 2026-03-04T02:20:00 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***",
+        "srun: error: Node failure on n1`id`",
+    ],
+)
+def test_a_name_with_foreign_characters_is_not_cut_to_anothers(diagnosed: Diagnose, line: str) -> None:
+    d = diagnosed({"out.txt": "step 1 loss 2.0\n" + line + "\n"})
+    assert (d.failure_type, d.suspects.nodes) == ("node-failure", ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from triage.diagnose import flight, gpu_dump, outlived, sieve, standing
+from triage.diagnose import flight, gpu_dump, outlived, sieve, standing, strangers
 from triage.diagnose.made import MISMATCH, UNCAUGHT
 from triage.diagnose.places import give_ranks, nodes_of_ranks, pods_on
 from triage.domain import JobLog, LogFile, LogLine
@@ -83,7 +83,9 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
         del best[key]
     sieve.drop_succeeded_pods(best, log)
     worked = {file.name: tuple(steps(file)) for file in log.files}
+    gone = tuple(report for f in log.files for report in fallen(f.lines))
     give_ranks(best, log)
+    strangers.weigh(best, log, gone)
     standing.weigh(best, log, worked)
     together = analyse(
         line
@@ -95,7 +97,6 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
     for made in (*(Finding(w.line, MISMATCH, {"rank": str(w.rank)}) for w in together.odd), *flight.findings(recorded)):
         best[(made.line.file, made.line.number)] = made
     order = {file.name: i for i, file in enumerate(log.files)}
-    gone = tuple(report for f in log.files for report in fallen(f.lines))
     return Facts(
         log=log,
         findings=tuple(sorted(best.values(), key=lambda f: (order[f.line.file], f.line.number))),

@@ -8,6 +8,7 @@ from typing import Any
 
 from triage.domain import LogFile, LogLine, Signature
 from triage.regex import PatternSet, compile_pattern, erase
+from triage.text import is_cut
 
 # Lines that no signature names but that evidence is built of: they are kept like lines that a signature matches.
 STRUCTURAL = (
@@ -56,8 +57,11 @@ class Matcher:
                 continue
             if any(self._regex(p).search(line.text) for p in signature.unless):
                 continue
-            match = self._regex(self.patterns[hit]).search(line.text)
+            regex = self._regex(self.patterns[hit])
+            match = regex.search(line.text)
             groups = {k: v for k, v in match.groupdict().items() if v} if match else {}
+            if "node" in groups and match and is_cut(line.text, match.end(regex.groupindex["node"])):
+                del groups["node"]
             found[index] = Finding(line, signature, groups)
         return sorted(found.values(), key=lambda f: -f.signature.weight)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from triage.ingest.prefix import Fields, level_of
+from triage.text import is_cut
 
 _RANK = re.compile(
     r"\[rank ?(\d{1,6})\][: ]|Process rank: (\d{1,6})\b|\b[Gg]lobal rank (\d{1,6}) (?:is|:)"
@@ -42,7 +43,8 @@ def complete(text: str, at: int, fields: Fields) -> None:
     if fields.local_rank is None and low_rank and "ocal_rank" in text and (match := _LOCAL.search(text)):
         fields.local_rank = int(match[1] or match[2])
     if fields.node is None and _may_name_node(text) and (match := _NODE.search(text)):
-        fields.node = next(g for g in match.groups() if g is not None).rstrip(".,")
+        group = next(i for i, g in enumerate(match.groups(), 1) if g is not None)
+        fields.node = None if is_cut(text, match.end(group)) else match[group].rstrip(".,")
     if fields.gpu is None and ("GPU" in text or "Xid" in text or "cuda:" in text) and (match := _GPU.search(text)):
         fields.gpu = next(g for g in match.groups() if g is not None).lower()
     if fields.level is None:

@@ -1,4 +1,4 @@
-"""What only the files of a job together tell: the year of stamps that name none, and ranks that a grid of names counts. Pure."""
+"""What only the files of a job together tell: the year of stamps that name none, ranks and hosts that their names mean. Pure."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import PurePosixPath
 
 from triage.domain import LogFile, LogLine
+from triage.ingest import named
 
 _YEAR = timedelta(days=365.25)
 _NEAR = timedelta(days=3)  # leap days, and a node's log that goes on
@@ -22,7 +23,7 @@ _SMALLEST_GRID = 4
 
 def together(files: Sequence[LogFile]) -> tuple[LogFile, ...]:
     """The files of one job, with what they tell of each other."""
-    return _grid(_same_year(files))
+    return named.with_hosts(named.without_false_ranks(_grid(_same_year(files))))
 
 
 def _same_year(files: Sequence[LogFile]) -> tuple[LogFile, ...]:
