@@ -69,18 +69,17 @@ def test_what_a_good_run_printed_is_healthy() -> None:
     assert (result.check, "found it again" in result.reason) == ("healthy", True)
 
 
-def test_a_line_that_a_signature_knows_gives_no_other() -> None:
+def test_a_line_that_a_strong_signature_knows_gives_no_other() -> None:
+    line = "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB"
+    (pattern,) = proposals(line)
+    assert verifier().check(pattern, Case("out-of-memory", (line,))).check == "duplicate"
+    assert verifier().check(pattern, Case("network-error", (line,))).check == "shadows"
+
+
+def test_the_class_of_an_exception_alone_bars_nothing() -> None:
     line = "ValueError: no bucket for shard 17"
     (pattern,) = proposals(line)
-    assert verifier().check(pattern, Case("value-error", (line,))).check == "duplicate"
-    # A person says that it was something else: the class of the exception alone does not bar that.
     assert verifier().check(pattern, Case("dataset-loading-error", (line,))).accepted
-
-
-def test_a_line_that_a_strong_signature_knows_is_not_read_otherwise() -> None:
-    line = "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB"
-    result = verifier().check(proposals(line)[0], Case("network-error", (line,)))
-    assert result.check == "shadows"
 
 
 def test_a_line_that_decided_another_incident_is_not_taken_but_its_own_may_be() -> None:

@@ -18,7 +18,7 @@ from triage.evidence.progress import steps
 from triage.llm.values import ChatModel
 from triage.signing.pattern import proposals
 from triage.signing.subject import Cited, Subject
-from triage.signing.verify import Case, Verifier, alike
+from triage.signing.verify import WEIGHT, Case, Verifier, alike
 from triage.signing.writing import Writer
 from triage.text import excerpt
 
@@ -79,9 +79,14 @@ def learn(
 
 
 def _covering(of: Subject, verifier: Verifier) -> str:
-    """The signature that knows a cited line as the cause that it was."""
+    """The signature that knows a cited line as the cause that it was.
+
+    One that is general, such as of all errors of a class, leaves room for what a person said of the cause or the fix.
+    """
+    least = WEIGHT if of.cause or of.fix else 0
     known = (s for cited in of.roots for s in verifier.knows(cited.text))
-    return next((s.id for s in known if s.role == "root" and s.failure_type == of.failure_type), "")
+    mine = (s for s in known if s.role == "root" and s.failure_type == of.failure_type)
+    return next((s.id for s in mine if s.weight >= least), "")
 
 
 def _groups(lines: Sequence[Cited]) -> Iterator[tuple[str, ...]]:

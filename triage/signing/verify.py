@@ -130,10 +130,11 @@ class Verifier:
     def _owned(self, found: _Found) -> None:
         for line in found.case.lines:
             for owner in self.knows(line):
+                if owner.weight < WEIGHT:
+                    continue
                 if owner.failure_type == found.case.failure_type and owner.role == "root":
                     raise Refused("duplicate", f"the signature {owner.id} knows its line already: {_quoted(line)}")
-                if owner.weight >= WEIGHT:
-                    raise Refused("shadows", f"its line is one that the signature {owner.id} is for: {_quoted(line)}")
+                raise Refused("shadows", f"its line is one that the signature {owner.id} is for: {_quoted(line)}")
 
     def _new(self, found: _Found, but: str) -> None:
         for other in self._banks.learned:
