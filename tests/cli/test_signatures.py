@@ -304,7 +304,7 @@ def test_a_secret_of_the_line_is_in_no_pattern(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------------ the way out
 def test_an_outcome_that_contradicts_it_retires_it_for_good(tmp_path: Path, learned: LearnedSignature) -> None:
     run(rules.app, "approve", ONE)
-    diagnosis(log(tmp_path / "b.out"))
+    diagnosis(log(tmp_path / "b.out", "node-b", 511, 4000))
 
     done = run(incidents.app, "resolve", "2", "--verdict", "rejected")
 
@@ -324,7 +324,7 @@ def test_corrected_to_another_failure_it_is_retired_and_the_other_one_learned(
     tmp_path: Path, learned: LearnedSignature
 ) -> None:
     run(rules.app, "approve", ONE)
-    diagnosis(log(tmp_path / "b.out"))
+    diagnosis(log(tmp_path / "b.out", "node-b", 511, 4000))
     resolved(2, "--verdict", "corrected", "--type", "storage-error", "--cause", "the ring file system")
     assert [(s.state, s.signature.failure_type) for s in known()] == [
         ("retired", "network-error"), ("candidate", "storage-error"),
