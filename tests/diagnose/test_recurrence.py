@@ -90,6 +90,35 @@ def test_the_same_log_read_again_is_no_recurrence() -> None:
     assert weigh(undated, History((past(7, first_line="KeyError: 'x'", bytes_in=4000),))).recurrence.kind == "same-step"
 
 
+@pytest.mark.parametrize(
+    ("then", "again"),
+    [
+        ({"same_log": True}, False),
+        ({"same_log": False}, True),
+        ({"job": "7001"}, True),
+        ({"job": "7002"}, False),
+        ({"cited": ("KeyError: 'x'", "12:00:01 srun: error")}, True),
+        ({"cited": ("KeyError: 'x'",)}, False),
+    ],
+    ids=["the same bytes", "other bytes", "another job", "this job", "another time of what followed", "the same lines"],
+)
+def test_equal_lines_at_equal_places_are_another_run_unless_it_is_the_same_log(
+    then: dict[str, object], again: bool
+) -> None:
+    now = replace(NOW, job="7002", evidence=(replace(NOW.evidence[0], text="KeyError: 'x'", time=None),))
+    before = past(7, first_line="KeyError: 'x'", bytes_in=NOW.compression.bytes_in, **then)
+    assert (weigh(now, History((before,))).recurrence.kind == "same-step") is again
+
+
+def test_what_fails_before_the_first_step_again_and_again_is_not_restarted_as_it_is() -> None:
+    now = replace(NOW, progress=Progress(stage="init", world_size=64))
+    assert weigh(now, History((past(7, None),))).action == "restart"
+    found = weigh(now, History((past(7, None), past(3, None))))
+    assert (found.recurrence.kind, found.action) == ("same-step", "fix-and-resubmit")
+    assert "before the first step 2 times already (incidents 3 and 7)" in found.root_cause
+    assert weigh(now, History((past(7, 900), past(3, None)))).action == "restart"
+
+
 def test_ends_by_the_scheduler_are_not_judged() -> None:
     ended = replace(NOW, category="scheduler", failure_type="time-limit")
     assert weigh(ended, History((past(7),))) == ended
@@ -140,6 +169,21 @@ def test_incidents_of_the_database_change_the_advice(tmp_path: Path) -> None:
     assert (stuck.recurrence.kind, stuck.recurrence.incidents) == ("same-step", (2,))
     assert stuck.action == "fix-and-resubmit"
     assert "incident 2" in stuck.root_cause
+
+
+def test_a_failure_at_the_same_lines_of_the_next_job_is_a_recurrence(tmp_path: Path) -> None:
+    def text(job: int, day: int) -> str:
+        return (
+            f"SLURM_JOB_ID={job}\n2026-03-{day} 04:00:01,001 INFO building tokenizer\nTraceback (most recent call last):\n"
+            '  File "/home/u/t.py", line 5, in <module>\n    open(p)\n'
+            "FileNotFoundError: [Errno 2] No such file or directory: '/datsets/c4/en'\n"
+        )
+
+    assert run(tmp_path, text(7001, 12)).recurrence.kind == ""
+    assert run(tmp_path, text(7001, 12)).recurrence.kind == ""
+    assert run(tmp_path, text(7002, 13)).recurrence.incidents == (1,)
+    assert run(tmp_path, text(7002, 13), record=False).recurrence.incidents == (1,)
+    assert len(run(tmp_path, text(7003, 14)).recurrence.incidents) == 2
 
 
 def test_without_a_database_none_is_made(tmp_path: Path) -> None:

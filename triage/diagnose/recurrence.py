@@ -10,6 +10,7 @@ from triage.diagnose.suspects import NODE_TYPES
 from triage.domain import Diagnosis, History, PastFailure, Recurrence, Remedy
 from triage.text import how_many
 
+TWICE = 2  # failures before the first step after which the next one is expected as well
 RETRIES = 3  # restarts in a row after which a passing fault is none
 _RESTARTS = frozenset({"restart", "restart-excluding", "kill-and-restart", "wait"})
 _OF_DATA = frozenset({"loss-spike", "dataset-loading-error"})
@@ -37,15 +38,31 @@ def _weigh(result: Diagnosis, history: History) -> Diagnosis:
         and not any(set(p.nodes) & set(result.suspects.nodes) for p in same)
     ):
         return _deterministic(result, same)
+    if _never_began([*earlier, result]) and len(earlier) >= TWICE and result.failure_type not in NODE_TYPES:
+        return _deterministic(result, earlier)
     return _passing(result, earlier)
 
 
+def _never_began(runs: Sequence[PastFailure | Diagnosis]) -> bool:
+    """Did none of them reach a step?"""
+    steps = [run.progress.last_step if isinstance(run, Diagnosis) else run.last_step for run in runs]
+    return not any(steps)
+
+
 def same_event(past: PastFailure, result: Diagnosis) -> bool:
-    """Is it the log of that incident, read once more?"""
+    """Is it the log of that incident, read once more? Another job, or a line with another time, is another run.
+
+    A failure of code or data comes at equal lines of equally long logs each time: size and place say nothing.
+    """
+    if past.same_log or (past.job and result.job and past.job != result.job):
+        return bool(past.same_log)
     first = result.evidence[0] if result.evidence else None
     if first is None or first.text.split() != past.first_line.split():
         return False
-    return (first.time is not None and _tells_time(first.text)) or past.bytes_in == result.compression.bytes_in
+    if first.time is not None and _tells_time(first.text):
+        return True
+    alike = not past.cited or past.cited == tuple(e.text for e in result.evidence)
+    return past.same_log is None and alike and past.bytes_in == result.compression.bytes_in
 
 
 def _tells_time(text: str) -> bool:
@@ -59,16 +76,20 @@ def _same_step(past: PastFailure, result: Diagnosis) -> bool:
 
 def _deterministic(result: Diagnosis, same: Sequence[PastFailure]) -> Diagnosis:
     step, named = result.progress.last_step, _named(same)
-    said = (
-        f"The same failure came at the same step before ({named}; last step {step} each time): a restart as it is will meet "
-        "it again."
-    )
+    if step:
+        at, then = (
+            f"at the same step before ({named}; last step {step} each time)",
+            f", or skip the data that follow step {step}",
+        )
+    else:
+        at, then = f"before the first step {how_many(len(same), 'time')} already ({named})", ""
+    said = f"The same failure came {at}: a restart as it is will meet it again."
     action = result.action
     if action in _RESTARTS:
         action = "rollback-and-skip" if result.failure_type in _OF_DATA else "fix-and-resubmit"
     steps = [r for r in result.remediation if action == result.action or not _IS_RESTART.match(r.step)]
     stop = Remedy(
-        f"Do not restart as it is: fix the cause, or skip the data that follow step {step}",
+        f"Do not restart as it is: fix the cause{then}",
         f"it failed there before, in {named}",
         "read-only",
         evidence=result.chain[:1],

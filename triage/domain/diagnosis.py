@@ -142,6 +142,9 @@ class PastFailure:
     first_line: str = ""  # text of the first cited line
     bytes_in: int = 0
     verdict: str = "none"
+    job: str = ""  # the scheduler's id
+    same_log: bool | None = None  # byte for byte that of the diagnosis at hand; None: not known
+    cited: tuple[str, ...] = ()  # texts of all cited lines
 
 
 @dataclass(frozen=True, slots=True)
