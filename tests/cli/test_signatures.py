@@ -331,6 +331,18 @@ def test_corrected_to_another_failure_it_is_retired_and_the_other_one_learned(
     ]  # fmt: skip
 
 
+def test_an_outcome_is_of_the_reading_that_it_was_said_of(tmp_path: Path, learned: LearnedSignature) -> None:
+    path = log(tmp_path / "b.out", "node-b", 511, 4000)
+    diagnosis(path)
+    resolved(2, "--verdict", "rejected")  # that it is unknown
+    run(rules.app, "approve", ONE)
+    assert diagnosis(path)["failure_type"] == "network-error"
+
+    run(rules.app, "learn", "--incident", "2", "--llm", "off")
+
+    assert known()[0].state == "active"
+
+
 def test_a_candidate_that_nobody_confirms_expires(learned: LearnedSignature, monkeypatch: pytest.MonkeyPatch) -> None:
     later = datetime.now(UTC) + timedelta(days=91)
     with SignatureStore.open(f"sqlite:///{os.environ['TRIAGE_HOME']}/triage.db", lambda: later) as store:

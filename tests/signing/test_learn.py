@@ -108,6 +108,11 @@ def test_what_an_outcome_says_of_a_signature(
     assert found == ({"": expected} if expected else {})
 
 
+def test_a_signature_falls_with_the_incident_that_it_was_learned_from() -> None:
+    mine = signature("RingError: peer", state="active", incident=7)
+    assert verdicts(subject_of(verdict="rejected", failure_type=""), [mine]) == {"": "contradicted"}
+
+
 # ------------------------------------------------------------------------------------------------ learning
 def test_a_candidate_holds_what_the_person_said() -> None:
     found = made(lesson(cause="a bent  fibre.", fix="bend it back", root_cause_class="network-failure", outcome="hung"))

@@ -66,7 +66,9 @@ def learn_from_outcome(
     that has no outcome; StoreError.
     """
     with wiring.store(chosen) as incidents:
-        of = subject(incidents.get(incident), asked.cites)
+        latest = incidents.get(incident)
+        spoken_of = latest.verdicts[-1].version if latest.verdicts else latest.version
+        of = subject(incidents.get(incident, spoken_of), asked.cites)
     with opened(chosen.database_url) as store:
         said = verdicts(of, store.list())
         moved = _settled(of, said, store, chosen) if asked.keep else ()

@@ -99,6 +99,6 @@ def verdicts(of: Subject, known: Iterable[LearnedSignature]) -> dict[str, Signat
         mine = learned.signature.failure_type
         if of.verdict != "rejected" and of.failure_type == mine:
             found[learned.id] = "confirmed"
-        elif of.said == mine or of.verdict != "rejected":
+        elif of.said == mine or of.verdict != "rejected" or learned.incident == of.incident:
             found[learned.id] = "contradicted"
     return found
