@@ -8,6 +8,8 @@ import ahocorasick_rs
 
 from triage.literals import Required
 
+_FEW = 400  # words, for which the fastest automaton is still small
+
 
 class WordIndex:
     """needs: of each pattern the folded words one of which is in every text that it matches; None: it needs none."""
@@ -19,7 +21,8 @@ class WordIndex:
                 owners.setdefault(word, []).append(index)
         self._always = [index for index, needed in enumerate(needs) if needed is None]
         self._owners = [tuple(found) for found in owners.values()]
-        self._words = ahocorasick_rs.AhoCorasick(list(owners)) if owners else None
+        kind = ahocorasick_rs.Implementation.DFA if len(owners) <= _FEW else None
+        self._words = ahocorasick_rs.AhoCorasick(list(owners), implementation=kind) if owners else None
 
     def __bool__(self) -> bool:
         """Does any pattern need a word?"""
@@ -28,6 +31,11 @@ class WordIndex:
     def without(self, together: int) -> list[list[int]]:
         """The patterns that need no word, so many in each group."""
         return [self._always[at : at + together] for at in range(0, len(self._always), together)]
+
+    def owners(self, folded: str) -> set[int]:
+        """The patterns of which a word is in the text."""
+        found = self._words.find_matches_as_indexes(folded, overlapping=True) if self._words is not None else ()
+        return {place for word in {word for word, _, _ in found} for place in self._owners[word]} if found else set()
 
     def hits(self, folded: str) -> Iterator[tuple[tuple[int, ...], int]]:
         """The patterns of each word that the text holds, and where the word ends, in the order of the text."""

@@ -52,7 +52,8 @@ class Ground:
             f"{file}:{number} {line.text}" for (file, number), line in fresh.items() if (file, number) not in self.lines
         ]
         self.lines = {**fresh, **self.lines}
-        self.corpus = _evidence_of("\n".join((self.corpus, *told, *names)))
+        fresh_text = "\n".join((*told, *names))
+        self.corpus = f"{self.corpus}\n{_evidence_of(fresh_text)}"
 
 
 def _evidence_of(told: str) -> str:

@@ -33,7 +33,9 @@ class _Rules:
 
     def apply(self, text: str) -> str:
         low = text.lower()
-        places = {place for owners, _ in self._index.hits(low) for place in owners}
+        places = self._index.owners(low)
+        if not places:
+            return text
         for place in sorted(places):
             rule = self._rules[place]
             if rule.hint is None or rule.hint.search(low):
@@ -50,7 +52,7 @@ def redact_line(text: str) -> str:
         text = text[: key.start(1)] + "[redacted:private-key]"
     for _ in range(_PASSES):  # what goes may uncover another that had stood right against it
         before, text = text, _ALL.apply(text)
-        if text == before:
+        if text is before or text == before:
             break
     return text
 
