@@ -22,7 +22,7 @@ _SAID = re.compile(
 _RUN = re.compile(
     r"""(?x)
     (?:^|[;|&`]\s*|\bsudo\ |\bssh\ \S+\ |\bxargs\ )(?:sudo\ )?(?:
-        rm|rmdir|kill|pkill|killall|reboot|shutdown|poweroff|scancel|qdel|bkill|mkfs\S*|dd|fsck|xfs_repair|truncate|shred|wipefs
+        rm|rmdir|kill|pkill|killall|reboot|shutdown|poweroff|scancel|qdel|bkill|flux\ cancel|mkfs\S*|dd|fsck|xfs_repair|truncate|shred|wipefs
       | kubectl\ (?:-n\ \S+\ )?(?:delete|drain)
       | ipmitool\ (?:\S+\ )*?(?:chassis\ )?power\ (?:cycle|off|reset)
       | systemctl\ (?:restart|stop|kill)

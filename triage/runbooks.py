@@ -16,7 +16,7 @@ from triage.errors import KnowledgeError
 from triage.risk import destroys
 
 SECTIONS = ("confirm", "act", "verify", "escalate")
-SCHEDULERS = ("slurm", "kubernetes", "other", "none")
+SCHEDULERS = ("slurm", "kubernetes", "pbs", "lsf", "sge", "flux", "other", "none")  # other: YARN, Ray; none: not told
 SPREADS = ("one-node", "many-nodes")
 RECURRENCES = ("first", "again")
 _OPEN = re.compile(r"\{([a-z_]+)\}")

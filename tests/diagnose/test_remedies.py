@@ -131,6 +131,66 @@ def test_a_node_is_cordoned_in_kubernetes(knowledge: Knowledge) -> None:
     assert "kubectl cordon n1" in found and not any("sbatch" in command for command in found)
 
 
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        (
+            "LSB_JOBID=4411",
+            ["badmin hclose -C triage:gpu-lost h41n02", "bsub -R \"select[hname!='h41n02']\" < JOBSCRIPT"],
+        ),
+        ("PBS_JOBID=4411.pbs01", ["pbsnodes -o -C triage:gpu-lost h41n02", "qsub JOBSCRIPT"]),
+        ("SGE_ROOT=/opt/sge", ["qmod -d '*@h41n02'", "qsub -l h='!(h41n02)' JOBSCRIPT"]),
+        (
+            "FLUX_JOB_ID=f12",
+            ["flux resource drain h41n02 triage:gpu-lost", "flux batch --requires=-host:h41n02 JOBSCRIPT"],
+        ),
+    ],
+)
+def test_a_node_is_left_out_in_the_words_of_the_scheduler_that_runs_the_job(
+    knowledge: Knowledge, line: str, wanted: list[str]
+) -> None:
+    d = judge(lost_gpu("h41n02", job__out=f"{line}\nhello"), knowledge)
+    found = commands(d)
+    assert [command for command in wanted if command not in found] == []
+    assert "sbatch" not in " ".join([*found, *(step.step for step in d.remediation)])
+
+
+def test_a_job_of_yarn_gets_no_command_of_slurm_or_of_a_fabric_that_it_does_not_use(knowledge: Knowledge) -> None:
+    said = (
+        "2015-10-18 18:06:26,103 WARN [main] org.apache.hadoop.ipc.Client: Failed to connect: java.net.NoRouteToHostException: "
+        "No Route to Host from N-7/127.0.0.1 to msra-sa-41:9000 failed on socket timeout exception: no further information"
+    )
+    d = judge(job(said), knowledge)
+    assert d.failure_type == "network-error"
+    assert "getent hosts msra-sa-41; nc -vz msra-sa-41 9000" in commands(d)
+    words = " ".join(step.step + step.command for step in d.remediation)
+    assert not any(name in words for name in ("sbatch", "sacct", "ibstat", "all_reduce_perf", "rdma"))
+
+
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        ("FileNotFoundError: Unable to find '/datsets/c4/en/*.json.gz'", "ls -ld /datsets/c4/en; df /datsets/c4/en"),
+        ("OSError: [Errno 28] No space left on device: '/tmp/pymp-2ntk'", "df -h /tmp; df -i /tmp"),
+        (
+            "RuntimeError: The server socket has failed to listen on any local network address. The server socket has failed to bind "
+            "to [::]:29500 (errno: 98 - Address already in use).",
+            "ss -ltnp sport = :29500",
+        ),
+        ("RuntimeError: TPU is already in use by process with pid 3310.", "ps -o pid,user,lstart,cmd -p 3310"),
+    ],
+)
+def test_what_the_line_names_is_filled_in(knowledge: Knowledge, line: str, command: str) -> None:
+    d = judge(job(line), knowledge)
+    assert next(step.command for step in d.remediation if step.command) == command
+    assert "lfs quota" not in " ".join(commands(d))
+
+
+def test_a_quota_is_asked_for_where_the_message_says_so(knowledge: Knowledge) -> None:
+    d = judge(job("OSError: [Errno 122] Disk quota exceeded: '/lustre/u/a/ckpt.pt'"), knowledge)
+    assert any("quota" in command for command in commands(d))
+
+
 def test_without_a_scheduler_no_command_of_one_is_given(knowledge: Knowledge) -> None:
     d = judge(lost_gpu("n1"), knowledge)
     assert not any(word in command for command in commands(d) for word in ("sbatch", "scontrol", "kubectl"))

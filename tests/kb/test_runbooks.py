@@ -75,7 +75,7 @@ def test_a_good_one_is_read_whole(tmp_path: Path) -> None:
         ({"act": [{**CHANGE, "why": ""}]}, "a step needs step and why"),
         ({"act": [{**CHANGE, "command": "sh -c 'kill {pid}'"}]}, "a placeholder stands inside quotes"),
         ({"act": [{**CHANGE, "when": {"sheduler": "slurm"}}]}, "no field is called sheduler (did you mean scheduler?)"),
-        ({"act": [{**CHANGE, "when": {"scheduler": "pbs"}}]}, "when scheduler 'pbs' is not one of"),
+        ({"act": [{**CHANGE, "when": {"scheduler": "condor"}}]}, "when scheduler 'condor' is not one of"),
         ({"act": [{**CHANGE, "when": {"component": "nothing"}}]}, "when component 'nothing'"),
         ({"act": [{**CHANGE, "when": "slurm"}]}, "when must name conditions: scheduler"),
         ({"act": ["reboot"]}, "act must be a list of steps"),

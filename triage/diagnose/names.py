@@ -10,7 +10,7 @@ from triage.diagnose.candidates import Candidate
 from triage.diagnose.facts import Facts, node_of, rank_of
 from triage.domain import PLACEHOLDERS, Progress, Suspects
 from triage.evidence.job import job_id
-from triage.text import host_list, rank_ranges
+from triage.text import closing, excluding, host_list, rank_ranges
 
 # A value that may stand in a command: no blank, no character that means something to a shell but [ ] * in host lists.
 _PLAIN = re.compile(r"[A-Za-z0-9/_.][A-Za-z0-9/_.,:@%+=\[\]~-]{0,300}")
@@ -39,6 +39,7 @@ _NOT_HOSTS = frozenset(
 )
 _POD = re.compile(r"^Name:\s+([a-z0-9][a-z0-9.-]{0,250})$")
 _NAMESPACE = re.compile(r"^Namespace:\s+([a-z0-9][a-z0-9-]{0,62})$")
+_READY = frozenset({"exclude", "close"})  # made for a shell already
 _SAID = {
     "rank": "rank {}",
     "gpu": "GPU {}",
@@ -60,6 +61,7 @@ _IN_SIGNATURES = {
 
 def names(facts: Facts, root: Candidate | None, found: Suspects, scheduler: str, progress: Progress) -> dict[str, str]:
     """A value for each placeholder that the log names; the rest are left out."""
+    hosts = () if any(_ADDRESS.fullmatch(node) for node in found.nodes) else found.nodes
     known = {
         "job": job_id(facts.log.files),
         "type": root.failure_type if root else "",
@@ -69,6 +71,8 @@ def names(facts: Facts, root: Candidate | None, found: Suspects, scheduler: str,
         "gpu": _gpu(found.gpus[0]) if found.gpus else "",
         "step": str(progress.last_step or ""),
         "checkpoint": progress.last_checkpoint or "",
+        "exclude": excluding(scheduler, hosts),
+        "close": closing(scheduler, hosts, f"triage:{root.failure_type}" if root else "triage"),
         **_of_kubernetes(facts),
     }
     if root is not None:
@@ -144,6 +148,8 @@ def fill_command(command: str, known: Mapping[str, str]) -> tuple[str, tuple[str
     def value(match: re.Match[str]) -> str:
         name = match[1] or match[2]
         said = known.get(_IN_SIGNATURES.get(name, name), "")
+        if name in _READY and said:
+            return said
         if _PLAIN.fullmatch(said):
             return shlex.quote(said)
         missing.append(name)

@@ -13,21 +13,10 @@ from triage.diagnose.facts import Facts, node_of, rank_of
 from triage.domain import LogFile, LogLine, Progress, Suspects, When
 from triage.evidence.known import known_nodes
 from triage.evidence.match import Finding
+from triage.evidence.schedulers import SCHEDULERS, scheduler_of
 from triage.regex import compile_pattern
 
-_SLURM = ("srun:", "slurmstepd:", "SLURM_", "Submitted batch job", "StepId=")
-_KUBERNETES = ("kubelet", "kubectl ", "KUBERNETES_SERVICE_HOST")
-_OTHERS = (
-    "org.apache.hadoop",
-    "org.apache.spark",
-    "yarn.",
-    "PBS_JOBID",
-    "PBS_NODEFILE",
-    "LSB_JOBID",
-    "qsub ",
-    "bsub ",
-    "RAY_JOB_ID",
-)
+_OTHERS = ("org.apache.hadoop", "org.apache.spark", "yarn.", "RAY_JOB_ID")
 _OTHER_COMPONENTS = frozenset({"hadoop", "yarn", "spark", "hdfs", "jvm", "mapreduce"})
 _INFINIBAND = re.compile(
     r"NET/IB|\bmlx[45]_|\bib_[a-z]|\bibv_|[Ii]nfini[Bb]and|\bIB\b|\bib\d\b|\bRDMA\b|\bRoCE\b|\bopenib\b"
@@ -108,22 +97,18 @@ def _shown(facts: Facts, root: Candidate | None, progress: Progress | None) -> I
 
 
 def scheduler(facts: Facts) -> str:
-    """slurm, kubernetes, or other (YARN, PBS, LSF) where a file or a line tells, else none."""
-    kinds = {file.kind for file in facts.log.files}
-    if kinds & {"slurm", "sacct"} or any("slurm" in file.name.rpartition("/")[2].lower() for file in facts.log.files):
+    """One of triage.evidence.schedulers where a file or a line tells, other (YARN, Ray), else none."""
+    files = facts.log.files
+    if any("slurm" in file.name.rpartition("/")[2].lower() for file in files):
         return "slurm"
-    if "kubernetes" in kinds or _told(facts, "kubernetes", _KUBERNETES):
-        return "kubernetes"
-    if _told(facts, "slurm", _SLURM):
-        return "slurm"
-    other = any(f.signature.component in _OTHER_COMPONENTS for f in facts.findings) or _told(facts, "", _OTHERS)
+    if told := scheduler_of(files):
+        return told
+    components = [f.signature.component for f in facts.findings]
+    if named := next((component for component in components if component in SCHEDULERS), ""):
+        return named
+    texts = (line.text for file in files if file.kind == "job" for line in file.lines)
+    other = not _OTHER_COMPONENTS.isdisjoint(components) or any(mark in text for text in texts for mark in _OTHERS)
     return "other" if other else "none"
-
-
-def _told(facts: Facts, component: str, marks: tuple[str, ...]) -> bool:
-    return any(component and f.signature.component == component for f in facts.findings) or any(
-        mark in line.text for file in facts.log.files if file.kind == "job" for line in file.lines for mark in marks
-    )
 
 
 def _spread(facts: Facts, root: Candidate, found: Suspects) -> str:

@@ -78,6 +78,8 @@ PLACEHOLDERS: Mapping[str, str] = {
     "checkpoint": "the last complete checkpoint",
     "pod": "the pod",
     "namespace": "the namespace",
+    "exclude": "the option that leaves the suspect node out",
+    "close": "the command that keeps jobs off the suspect node",
 }
 
 
@@ -103,7 +105,7 @@ SHOWN = (
 class When:
     """A step applies where each of these that is not empty holds."""
 
-    scheduler: tuple[str, ...] = ()  # slurm, kubernetes, other; none: no line tells of any
+    scheduler: tuple[str, ...] = ()  # slurm, kubernetes, pbs, lsf, sge, flux, other; none: no line tells of any
     component: tuple[str, ...] = ()  # of the signature that found the cause
     signature: tuple[str, ...] = ()
     cause: tuple[str, ...] = ()  # root cause classes
