@@ -127,3 +127,33 @@ def test_the_last_healthy_run_of_the_same_kind_is_used_by_itself(triage: Run, lo
 def test_none_beside_a_path_is_wrong_usage(triage: Run, logs: Path) -> None:
     done = triage("diagnose", "bad.log", "--good", "none", "--good", "good")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+
+
+def test_a_run_of_another_job_is_told(triage: Run, tmp_path: Path) -> None:
+    steps = "".join(f"iteration {n}/ 900 | lm loss: 2.5\n" for n in range(1, 9))
+    bad = str(tmp_path / "bad.out")
+    Path(bad).write_text(f"{steps}KeyError: 'x'\n")
+    (tmp_path / "other.out").write_text(
+        "".join(f"epoch {n} acc 0.9\n" for n in range(9)) + "All done. Exit status: 0\n"
+    )
+    d = answer(triage, bad, "--good", str(tmp_path / "other.out"), "--no-record")
+    assert any("is it the same kind of job?" in note for note in d["missing"])
+    (tmp_path / "same.out").write_text(steps)
+    d = answer(triage, bad, "--good", str(tmp_path / "same.out"), "--no-record")
+    assert not any("is it the same kind of job?" in note for note in d["missing"])
+
+
+def test_of_what_changed_that_which_the_error_speaks_of_is_said_first(triage: Run, tmp_path: Path) -> None:
+    def text(torch: str, data: str, end: str) -> str:
+        steps = "".join(f" iteration {n}/ 900 | lm loss: 2.5\n" for n in range(1, 6))
+        return f"torch {torch}\nNCCL version 2.2{torch[2]}.5+cuda12.4\n+ python -u train.py --data-path /lustre/data/{data} --save /ckpt\n{steps}{end}"
+
+    raised = (
+        'Traceback (most recent call last):\n  File "/home/m/gpt/data/indexed.py", line 91, in __getitem__\n'
+        "    return np.frombuffer(self.buf)\nValueError: buffer is smaller than requested size\n"
+    )
+    bad = str(tmp_path / "bad.out")
+    Path(bad).write_text(text("2.4.1", "v2", raised))
+    (tmp_path / "good.out").write_text(text("2.3.0", "v1", "[after training is done]\n"))
+    d = answer(triage, bad, "--good", str(tmp_path / "good.out"), "--no-record")
+    assert "fitting: data-path: /lustre/data/v1 -> /lustre/data/v2 (E" in d["root_cause"]

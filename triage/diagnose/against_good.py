@@ -10,15 +10,17 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from triage.diagnose.made import OWN_CODE
 from triage.domain import Compared, Diagnosis, Difference, Evidence, JobLog, LogLine, Place
 from triage.evidence import against_good
-from triage.evidence.profile import GoodRun, profile
+from triage.evidence.profile import GoodRun, Profile, profile
 from triage.heads import split
 from triage.text import excerpt
 
 MAX_CITED = 4
 MAX_CHANGED = 8
 _MAX_SAID = 2
+_FEW_KINDS = 5  # kinds of line: of so few any that is shared tells
 
 _NETWORK = r"nccl|rccl|ucx|gloo|^fi_|ofi|libfabric|ib_|_ib|timeout|socket|world size|mpi|driver|network|interface"
 _MEMORY = (
@@ -44,6 +46,21 @@ _FITS: dict[str, str] = {
     "time-limit": r"time|steps|iters|epochs|batch|world size|workers",
     "argument-error": r".",
 }  # fmt: skip
+# What an error speaks of, by its lines and the code it came from, and what a changed setting must then be about.
+_SUBJECTS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"(?i)out of memory|\ballocat\w+"), _MEMORY),
+    (
+        re.compile(r"(?i)checkpoint|state_?dict|\bckpt|load_state"),
+        r"checkpoint|ckpt|load|resume|model|strict|weights|format",
+    ),
+    (
+        re.compile(
+            r"(?i)[/_]data(?:set|loader)?s?[/_.]|\bdata ?(?:set|loader|file)|\bbuffer is smaller|indexed|tokeniz|\.(?:bin|idx|parquet|arrow|jsonl)\b"
+        ),
+        r"data|train|valid|tokenizer|vocab|corpus",
+    ),
+    (re.compile(r"(?i)\bnccl\b|\bsocket\b|connection (?:refused|reset|closed)"), _NETWORK),
+)
 # Errors of libraries and code, which another version brings about.
 _BY_VERSION = frozenset((
     "version-mismatch", "import-error", "attribute-error", "type-error", "name-error", "native-crash", "cuda-error", "runtime-error",
@@ -56,15 +73,39 @@ def against(result: Diagnosis, log: JobLog, good: GoodRun) -> Diagnosis:
     run = profile(log)
     compared = against_good.compare(run, good, _onset(result, log))
     ill = result.outcome != "healthy"
-    fitting = tuple(d for d in compared.changed if _fits(d, result.failure_type)) if ill else ()
+    subject = _subject(result, log)
+    fits = [d for d in compared.changed if _of(d, subject) or _fits(d, result.failure_type)] if ill else []
+    fitting = tuple(sorted(fits, key=lambda d: not _of(d, subject)))
     rest = tuple(d for d in compared.changed if d not in fitting)
     compared = replace(compared, changed=(*fitting, *rest)[:MAX_CHANGED])
     cited, compared = _cite(result, log, compared, fitting) if ill else ((), compared)
     result = replace(result, compared=compared, evidence=(*result.evidence, *cited))
-    if good.note:
-        result = replace(result, missing=(*result.missing, good.note))
+    notes = [note for note in (good.note, _nothing_shared(run, good.profile)) if note]
+    result = replace(result, missing=(*result.missing, *notes))
     ids = {d.text: d.evidence for d in compared.changed}
     return _supported(result, [replace(d, evidence=ids[d.text]) for d in fitting]) if fitting else result
+
+
+def _subject(result: Diagnosis, log: JobLog) -> str:
+    """What a changed setting must be about to fit what the error speaks of; "" where its lines do not tell."""
+    places = {(e.file, e.line) for e in result.evidence if e.role == "root" or e.signature == OWN_CODE.id}
+    texts = [line.text for file in log.files for line in file.lines if (line.file, line.number) in places]
+    return next((about for said, about in _SUBJECTS if any(said.search(text[:4000]) for text in texts)), "")
+
+
+def _of(difference: Difference, subject: str) -> bool:
+    """Is it what the error speaks of?"""
+    named = difference.kind in ("setting", "size", "path") and bool(subject)
+    return named and bool(re.search(subject, difference.name.lower()))
+
+
+def _nothing_shared(run: Profile, good: Profile) -> str:
+    """A word where the two are hardly runs of one kind of job."""
+    least = min(len(run.kinds), len(good.kinds))
+    shared = len(run.kinds.keys() & good.kinds.keys()) + len(run.said.keys() & good.said.keys())
+    if not least or (shared if least < _FEW_KINDS else shared * 10 > least):
+        return ""
+    return "the run given as good has hardly a line or setting in common with this one: is it the same kind of job?"
 
 
 def _onset(result: Diagnosis, log: JobLog) -> against_good.Onset:

@@ -15,7 +15,7 @@ RETRIES = 3  # restarts in a row after which a passing fault is none
 _RESTARTS = frozenset({"restart", "restart-excluding", "kill-and-restart", "wait"})
 _OF_DATA = frozenset({"loss-spike", "dataset-loading-error"})
 _IS_RESTART = re.compile(
-    r"(?:Restart|Resubmit|Drain|Cordon)\b|Take .{1,200} out of (?:the host list|service in the job's own)"
+    r"(?:Restart|Resubmit|Drain|Cordon|Close)\b|Take .{1,200} out of (?:the host list|service in the job's own)"
 )
 
 
