@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 from tests.store.samples import ECC, HUNG, OOM
 from triage import __version__, report
-from triage.cli import incidents
+from triage.cli import incident_list, incidents
 from triage.errors import NotFoundError, UsageError
 from triage.store.incidents import IncidentStore
 from triage.store.values import JobRef, Verdict
@@ -40,7 +40,7 @@ def store() -> Iterator[IncidentStore]:
     url = f"sqlite:///{os.environ['TRIAGE_HOME']}/triage.db"
     with IncidentStore.open(url, lambda: NOW + timedelta(hours=next(hours))) as opened:
         for diagnosis, job in (
-            (ECC, JobRef("4711", "pretrain-7b", "slurm")),
+            (ECC, JobRef("4711", "pretrain-7b", "slurm", owner="ada")),
             (OOM, None),
             (HUNG, JobRef(name="finetune")),
         ):
@@ -48,7 +48,7 @@ def store() -> Iterator[IncidentStore]:
         yield opened
 
 
-def test_the_list_is_newest_first_and_fits_80_columns(store: IncidentStore) -> None:
+def test_the_list_is_newest_first_and_whole_in_a_pipe(store: IncidentStore) -> None:
     long = dataclasses.replace(
         OOM,
         outcome="interrupted",
@@ -61,12 +61,14 @@ def test_the_list_is_newest_first_and_fits_80_columns(store: IncidentStore) -> N
 
     assert result.stdout == (
         "ID  RECORDED (UTC)    OUTCOME      TYPE                   CAUSE\n"
-        " 4  2026-03-01 05:59  interrupted  dataset-loading-error  A shard could not b...\n"
-        " 3  2026-03-01 04:59  hung         hang                   It waits for rank 7...\n"
+        " 4  2026-03-01 05:59  interrupted  dataset-loading-error  A shard could not be opened by any of its readers\n"
+        " 3  2026-03-01 04:59  hung         hang                   It waits for rank 7 on gpu-099\n"
         " 2  2026-03-01 03:59  failed       out-of-memory          The batch does not fit\n"
         " 1  2026-03-01 02:59  failed       ecc-error              double-bit ECC error\n"
     )
-    assert max(map(len, result.stdout.splitlines())) <= 80
+    in_terminal = incident_list.as_text(store.list(), 80)
+    assert "A shard could not b...\n" in in_terminal
+    assert max(map(len, in_terminal.splitlines())) <= 80
     assert result.stderr == ""
 
 
@@ -79,6 +81,15 @@ def test_the_list_is_newest_first_and_fits_80_columns(store: IncidentStore) -> N
         ("--since 2026-03-01T03:59:30", [3, 2]),
         ("--since 2026-03-01T05:59:30+01:00", [3]),
         ("--text BATCH", [2]),
+        ("--job 4711", [1]),
+        ("--job finetune", [3]),
+        ("--user ada", [1]),
+        ("--verdict none", [3, 2, 1]),
+        ("--verdict confirmed", []),
+        ("--status established", [1]),
+        ("--until 2026-03-01T03:59:30", [1]),
+        ("--since 2026-03-01T03:59:30 --until 2026-03-01T04:59:30", [2]),
+        ("--sort type", [1, 3, 2]),
         ("--outcome failed --limit 1", [2]),
     ],
 )
@@ -113,7 +124,7 @@ def test_the_list_as_json_is_one_object(store: IncidentStore) -> None:
                 "verdict": "confirmed",
                 "true_type": "ecc-error",
                 "true_class": "hardware-failure",
-                "owner": "",
+                "owner": "ada",
                 "attempts": 1,
                 "last_seen": "2026-03-01T02:59:30+00:00",
             }
@@ -172,6 +183,10 @@ def test_filters_that_fit_nothing_say_so(store: IncidentStore) -> None:
     [
         ("list --type ecc", "--type 'ecc' is not known; did you mean ecc-error?"),
         ("list --type qqqq", "--type 'qqqq' is not known; see kb/taxonomy.yaml"),
+        ("list --verdict good", "--verdict 'good' is not known; use confirmed, corrected, rejected, none"),
+        ("list --status sure", "--status 'sure' is not known; use established, supported, hypothesis, unknown"),
+        ("list --sort age", "--sort 'age' is not known; use created, last-seen, attempts, gpu-hours, type"),
+        ("stats --until soon", "--until 'soon' is no time; use 7d, 12h, 2026-01-31 or 2026-01-31T03:00+01:00"),
         ("list --outcome dead", "--outcome 'dead' is not known; use failed, hung, interrupted, healthy, unknown"),
         ("list --since soon", "--since 'soon' is no time; use 7d, 12h, 2026-01-31 or 2026-01-31T03:00+01:00"),
         ("list --since 99999w", "--since '99999w' is no time; use 7d, 12h, 2026-01-31 or 2026-01-31T03:00+01:00"),
@@ -203,7 +218,14 @@ def test_since(value: str, when: datetime) -> None:
 def test_show_as_json_is_the_stored_object(store: IncidentStore) -> None:
     shown = run("show", "1", "--format", "json").stdout
 
-    assert json.loads(shown) == {**report.to_json(ECC), "incident": 1, "record": {"outcomes": []}}
+    document = json.loads(shown)
+    record = document.pop("record")
+    assert document == {**report.to_json(ECC), "incident": 1}
+    first = "2026-03-01T02:59:30+00:00"
+    assert (record["first_seen"], record["last_seen"], record["outcomes"], record["feedback"]) == (first, first, [], [])
+    assert record["same_failure"] == {"first": first, "last": first, "same_job": 1, "other_jobs": 0}
+    assert [(a["number"], a["external_id"], a["recorded_at"]) for a in record["attempts"]] == [(1, "4711", first)]
+    assert [(v["version"], v["failure_type"], v["at"]) for v in record["versions"]] == [(1, "ecc-error", first)]
     assert shown.count("\n") == 1
 
 
@@ -228,6 +250,26 @@ def test_show_as_text_and_markdown_print_the_stored_result(store: IncidentStore)
     assert (
         run("show", "1", "--format", "markdown").stdout == f"_{heading}_\n\n{outcome}{report.render_markdown(result)}"
     )
+
+
+def test_show_tells_attempts_readings_and_how_often_it_was_seen(store: IncidentStore) -> None:
+    store.file(
+        ECC, report.to_json(ECC), JobRef("4711_2", "pretrain-7b", "slurm", owner="ada"), window=timedelta(days=1)
+    )
+    store.revise(1, OOM, report.to_json(OOM))
+    store.record(ECC, report.to_json(ECC))
+
+    shown = run("show", "1", "--version", "2").stdout
+    assert "attempt 2 of incident 1" in shown
+    assert (
+        "Seen\n  attempt 1: 2026-03-01 02:59 UTC, job 4711\n  attempt 2: 2026-03-01 05:59 UTC, job 4711_2\n"
+        "  diagnosis 1 of attempt 1: 2026-03-01 02:59 UTC, ecc-error (established) by\n    llm:small-1\n"
+    ) in shown
+    assert (
+        "  the same failure: 2 times in this job, 1 time in others, first 2026-03-01," not in shown
+    )  # it is out of memory now
+    assert "- attempt 2: 2026-03-01 05:59 UTC, job 4711\\_2\n" in run("show", "1", "--format", "markdown").stdout
+    assert "the same failure: 1 time in this job, 0 times in others" not in run("show", "4").stdout
 
 
 def test_show_tells_a_later_diagnosis(store: IncidentStore) -> None:

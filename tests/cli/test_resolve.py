@@ -90,9 +90,9 @@ def test_as_json(store: IncidentStore) -> None:
         "root_cause_class": "hardware-failure",
         "version": 1,
     }
-    assert json.loads(CliRunner().invoke(incidents.app, ["show", "1", "--format", "json"]).stdout)["record"] == {
-        "outcomes": [{key: value for key, value in shown.items() if key not in ("schema", "incident")} | {"at": verdicts(store)[0].at.isoformat()}]
-    }  # fmt: skip
+    assert json.loads(CliRunner().invoke(incidents.app, ["show", "1", "--format", "json"]).stdout)["record"]["outcomes"] == [
+        {key: value for key, value in shown.items() if key not in ("schema", "incident")} | {"at": verdicts(store)[0].at.isoformat()}
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,7 @@ OLD_DATA["0006"] = (
         INSERT INTO feedback VALUES (1, 3, 'step', '1', 'up', '', 'ada', 'web', '2026-01-03 03:00:00.000000')
     """
 )
+OLD_DATA["0007"] = OLD_DATA["0006"].replace("'kb1', '[]');", "'kb1', '[]', 2.5);")
 
 
 def connect(url: str) -> sa.Engine:

@@ -24,18 +24,18 @@ def _object(summary: IncidentSummary) -> dict[str, Any]:
     return {**dataclasses.asdict(summary), **times, "nodes": list(summary.nodes)}
 
 
-def as_text(found: Sequence[IncidentSummary], width: int) -> str:
-    """One line an incident; the last column takes what is left of the width."""
+def as_text(found: Sequence[IncidentSummary], width: int | None) -> str:
+    """One line an incident; the last column takes what is left of the width, or all that it needs where that is None."""
     rows = [HEAD, *map(_cells, found)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(HEAD) - 1)]
-    left = max(width - sum(widths) - 2 * len(widths), SHORTEST_CAUSE)
+    left = None if width is None else max(width - sum(widths) - 2 * len(widths), SHORTEST_CAUSE)
     return "".join(_line(row, widths, left) + "\n" for row in rows)
 
 
-def _line(row: tuple[str, ...], widths: Sequence[int], left: int) -> str:
+def _line(row: tuple[str, ...], widths: Sequence[int], left: int | None) -> str:
     number, *middle, cause = row
     cells = [number.rjust(widths[0]), *(cell.ljust(w) for cell, w in zip(middle, widths[1:], strict=True))]
-    return "  ".join([*cells, cause if len(cause) <= left else cause[: left - 3] + "..."]).rstrip()
+    return "  ".join([*cells, cause if left is None or len(cause) <= left else cause[: left - 3] + "..."]).rstrip()
 
 
 def as_markdown(found: Sequence[IncidentSummary]) -> str:
@@ -51,4 +51,7 @@ def _cell(text: str) -> str:
 
 
 def _cells(s: IncidentSummary) -> tuple[str, ...]:
-    return (str(s.id), f"{s.created_at:%Y-%m-%d %H:%M}", s.outcome, s.failure_type, printable(s.title))
+    kind = s.true_type or s.failure_type
+    mark = {"confirmed": "", "none": ""}.get(s.verdict, f" ({s.verdict})")
+    times = f" x{s.attempts}" if s.attempts > 1 else ""
+    return (str(s.id), f"{s.created_at:%Y-%m-%d %H:%M}", s.outcome, kind + mark, printable(s.title) + times)

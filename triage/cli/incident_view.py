@@ -4,16 +4,40 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 from triage.cli.resolving import outcome_json
+from triage.domain import Seen
 from triage.store.values import StoredIncident, Verdict
-from triage.text import printable
+from triage.text import how_many, printable
 
 
 def as_json(found: StoredIncident) -> dict[str, Any]:
     """The stored result, and under `record` what the database knows besides."""
-    return {**found.result, "record": {"outcomes": [outcome_json(v) for v in found.verdicts]}}
+    s = found.summary
+    record = {
+        "version": found.version,
+        "first_seen": _time(s.created_at),
+        "last_seen": _time(s.last_seen or s.created_at),
+        "owner": s.owner,
+        "kb_version": found.kb_version,
+        "same_failure": _seen(found.seen),
+        "attempts": [{**asdict(a), "recorded_at": _time(a.recorded_at)} for a in found.attempts],
+        "versions": [{**asdict(v), "at": _time(v.at)} for v in found.versions],
+        "outcomes": [outcome_json(v) for v in found.verdicts],
+        "feedback": [{**asdict(f), "at": _time(f.at)} for f in found.feedback],
+    }
+    return {**found.result, "record": record}
+
+
+def _seen(seen: Seen | None) -> dict[str, Any] | None:
+    return {**asdict(seen), "first": _time(seen.first), "last": _time(seen.last)} if seen else None
+
+
+def _time(at: datetime | None) -> str | None:
+    return at.isoformat() if at else None
 
 
 def heading(found: StoredIncident, markdown: bool) -> str:
@@ -42,6 +66,34 @@ def outcomes(found: StoredIncident, width: int, markdown: bool) -> str:
             for line in rest:
                 lines += textwrap.wrap(line, width, initial_indent="    ", subsequent_indent="      ")
     return "\n".join(lines) + "\n\n"
+
+
+def history(found: StoredIncident, width: int, markdown: bool) -> str:
+    """Its attempts, its readings and how often the same failure was seen, as far as there is more than this one."""
+    told = list(_history(found))
+    if not told:
+        return ""
+    if markdown:
+        return "\n".join(["## Seen", "", *(f"- {_escaped(line)}" for line in told)]) + "\n\n"
+    wrapped = [
+        part for line in told for part in textwrap.wrap(line, width, initial_indent="  ", subsequent_indent="    ")
+    ]
+    return "\n".join(["Seen", *wrapped]) + "\n\n"
+
+
+def _history(found: StoredIncident) -> Iterator[str]:
+    if len(found.attempts) > 1:
+        for a in found.attempts:
+            job = f", job {printable(a.external_id)}" if a.external_id else ""
+            step = f", last step {a.last_step}" if a.last_step is not None else ""
+            yield f"attempt {a.number}: {a.recorded_at:%Y-%m-%d %H:%M} UTC{job}{step}"
+    if len(found.versions) > len(found.attempts):
+        for v in found.versions:
+            yield f"diagnosis {v.version} of attempt {v.attempt}: {v.at:%Y-%m-%d %H:%M} UTC, {v.failure_type} ({v.status}) by {printable(v.produced_by)}"
+    seen = found.seen
+    if seen and seen.same_job + seen.other_jobs > len(found.attempts):
+        times = f"{how_many(seen.same_job, 'time')} in this job, {how_many(seen.other_jobs, 'time')} in others"
+        yield f"the same failure: {times}, first {seen.first:%Y-%m-%d}, last {seen.last:%Y-%m-%d}"
 
 
 def _lines(v: Verdict) -> Iterator[str]:

@@ -6,13 +6,14 @@ import json
 import re
 import sys
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, cast, get_args
 
 import typer
 
 from triage.cli import output
-from triage.domain import Outcome
+from triage.domain import Outcome, Status
 from triage.errors import UsageError
+from triage.store.values import Filters, Sort, VerdictKind
 
 if TYPE_CHECKING:
     from triage.store.incidents import IncidentStore
@@ -24,29 +25,44 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=T
 
 _ID = typer.Argument(metavar="ID", help="The number that `triage incidents list` shows.")
 _FORMAT = typer.Option(None, "--format", help="text, json or markdown.", show_default="text")
+_TYPE = typer.Option(None, "--type", metavar="TYPE", help="Only this failure type, such as ecc-error.")
+_OUTCOME = typer.Option(None, help=f"Only this outcome: {', '.join(get_args(Outcome))}.")
+_NODE = typer.Option(None, help="Only incidents that involve this node.")
+_USER = typer.Option(None, metavar="NAME", help="Only of this user.")
+_JOB = typer.Option(None, metavar="JOB", help="Only of this job: its id or name.")
+_VERDICT = typer.Option(None, help=f"Only with this latest verdict: {', '.join(get_args(VerdictKind))}, none.")
+_STATUS = typer.Option(None, help=f"Only diagnoses that are this sure: {', '.join(get_args(Status))}.")
+_SINCE = typer.Option(None, metavar="TIME", help="Not older than this: 7d, 12h, 2026-01-31 or a full UTC time.")
+_UNTIL = typer.Option(None, metavar="TIME", help="Older than this.")
+_TEXT = typer.Option(None, help="Only with these words in the title, the cause or a cited line.")
+_NONE = "no incident is recorded yet; `triage diagnose PATH...` records one"
+_NONE_FITS = "no incident fits these filters; leave one out, or go further back with --since"
 _JSON_OR_TEXT = typer.Option(None, "--format", help="text or json.", show_default="text")
 
 
 @app.command("list")
 def list_incidents(
-    failure_type: str = typer.Option(None, "--type", metavar="TYPE", help="Only this failure type, such as ecc-error."),
-    outcome: str = typer.Option(None, help=f"Only this outcome: {', '.join(get_args(Outcome))}."),
-    node: str = typer.Option(None, help="Only incidents that involve this node."),
-    since: str = typer.Option(
-        None, metavar="TIME", help="Not older than this: 7d, 12h, 2026-01-31 or a full UTC time."
-    ),
-    text: str = typer.Option(None, help="Only with these words in the title, the cause or a cited line."),
+    failure_type: str = _TYPE,
+    outcome: str = _OUTCOME,
+    node: str = _NODE,
+    user: str = _USER,
+    job: str = _JOB,
+    verdict: str = _VERDICT,
+    status: str = _STATUS,
+    since: str = _SINCE,
+    until: str = _UNTIL,
+    text: str = _TEXT,
+    sort: str = typer.Option("created", help=f"What stands first: {', '.join(get_args(Sort))}."),
     limit: int = typer.Option(20, min=1, max=100_000, help="At most so many."),
     format: str = _FORMAT,  # noqa: A002
 ) -> None:
     """List incidents, the newest first."""
     chosen = output.check_format(format)
-    _check(outcome, failure_type)
-    start = parse_since(since, datetime.now(UTC)) if since else None
-    from triage.store.values import Filters
-
+    filters = _filters(outcome, failure_type, node, user, job, verdict, status, since, until, text)
+    if sort not in get_args(Sort):
+        raise UsageError(f"--sort {sort!r} is not known", f"use {', '.join(get_args(Sort))}")
     with _open() as store:
-        found = store.list(Filters(outcome, failure_type, node, since=start, text=text), limit=limit + 1)
+        found = store.list(filters, sort=cast("Sort", sort), limit=limit + 1)
         empty = not found and not store.list(limit=1)
     from triage.cli import incident_list
 
@@ -54,32 +70,68 @@ def list_incidents(
     if chosen == "json":
         output.write(json.dumps(incident_list.as_json(shown), ensure_ascii=False))
     elif shown:
-        as_text = chosen == "text"
-        output.write(incident_list.as_text(shown, output.width()) if as_text else incident_list.as_markdown(shown))
+        width = output.width() if sys.stdout.isatty() else None
+        output.write(incident_list.as_text(shown, width) if chosen == "text" else incident_list.as_markdown(shown))
     if empty:
-        output.note("no incident is recorded yet; `triage diagnose PATH...` records one")
+        output.note(_NONE)
     elif not found:
-        output.note("no incident fits these filters; leave one out, or go further back with --since")
+        output.note(_NONE_FITS)
     elif len(found) > limit:
-        output.note(f"only the newest {limit} are shown; more with --limit")
+        output.note(f"only the {'newest' if sort == 'created' else 'first'} {limit} are shown; more with --limit")
+
+
+@app.command()
+def stats(
+    failure_type: str = _TYPE,
+    outcome: str = _OUTCOME,
+    node: str = _NODE,
+    user: str = _USER,
+    job: str = _JOB,
+    verdict: str = _VERDICT,
+    status: str = _STATUS,
+    since: str = _SINCE,
+    until: str = _UNTIL,
+    text: str = _TEXT,
+    top: int = typer.Option(10, min=1, max=10_000, help="At most so many of each kind in text and markdown."),
+    format: str = _FORMAT,  # noqa: A002
+) -> None:
+    """Count incidents: what fails, where, what it costs, how right the diagnoses were, and which nodes fail too often."""
+    chosen = output.check_format(format)
+    filters = _filters(outcome, failure_type, node, user, job, verdict, status, since, until, text)
+    with _open() as store:
+        counted = store.stats(filters)
+        empty = not counted.jobs and not store.list(limit=1)
+    from triage.cli import incident_stats
+
+    if chosen == "json":
+        output.write_last(json.dumps(incident_stats.as_json(counted), ensure_ascii=False))
+    elif counted.jobs:
+        output.write_last(incident_stats.render(counted, top, markdown=chosen == "markdown"))
+    if not counted.jobs:
+        output.note(_NONE if empty else _NONE_FITS)
 
 
 @app.command()
 def show(
     incident: int = _ID,
+    version: int = typer.Option(None, metavar="N", help="This diagnosis of it.", show_default="the latest"),
     format: str = _FORMAT,  # noqa: A002
 ) -> None:
     """Show the diagnosis of an incident as it was recorded, and how it turned out."""
     chosen = output.check_format(format)
     with _open() as store:
-        found = store.get(incident)
+        found = store.get(incident, version)
     from triage.cli import incident_view as view
 
     if chosen == "json":
         output.write_last(json.dumps(view.as_json(found), ensure_ascii=False))
         return
     markdown = chosen == "markdown"
-    output.write(view.heading(found, markdown) + view.outcomes(found, output.width(), markdown))
+    width = output.width()
+    before = (
+        view.heading(found, markdown) + view.outcomes(found, width, markdown) + view.history(found, width, markdown)
+    )
+    output.write(before)
     output.print_result(dict(found.result), chosen)
 
 
@@ -126,22 +178,46 @@ def _open() -> IncidentStore:
     return IncidentStore.open(config.load().database_url)
 
 
-def _check(outcome: str | None, failure_type: str | None) -> None:
-    """A filter that can match nothing is a slip of the fingers, not an empty answer."""
-    if outcome is not None and outcome not in get_args(Outcome):
-        raise UsageError(f"--outcome {outcome!r} is not known", f"use {', '.join(get_args(Outcome))}")
+def _filters(
+    outcome: str | None,
+    failure_type: str | None,
+    node: str | None,
+    user: str | None,
+    job: str | None,
+    verdict: str | None,
+    status: str | None,
+    since: str | None,
+    until: str | None,
+    text: str | None,
+) -> Filters:
+    """A filter that can match nothing is a slip of the fingers, not an empty answer. Errors: UsageError."""
+    for option, value, known in (
+        ("--outcome", outcome, get_args(Outcome)),
+        ("--verdict", verdict, (*get_args(VerdictKind), "none")),
+        ("--status", status, get_args(Status)),
+    ):
+        if value is not None and value not in known:
+            raise UsageError(f"{option} {value!r} is not known", f"use {', '.join(known)}")
     if failure_type is not None:
-        from difflib import get_close_matches
+        _check_type(failure_type)
+    now = datetime.now(UTC)
+    start = parse_since(since, now) if since else None
+    end = parse_since(until, now, "--until") if until else None
+    return Filters(outcome, failure_type, node, user, job, verdict, status, start, end, text)
 
-        from triage import kb
 
-        known = kb.taxonomy().types
-        if failure_type not in known:
-            near = get_close_matches(failure_type, known, cutoff=0.4)
-            raise UsageError(
-                f"--type {failure_type!r} is not known",
-                f"did you mean {' or '.join(near)}?" if near else "see kb/taxonomy.yaml",
-            )
+def _check_type(failure_type: str) -> None:
+    from difflib import get_close_matches
+
+    from triage import kb
+
+    known = kb.taxonomy().types
+    if failure_type not in known:
+        near = get_close_matches(failure_type, known, cutoff=0.4)
+        raise UsageError(
+            f"--type {failure_type!r} is not known",
+            f"did you mean {' or '.join(near)}?" if near else "see kb/taxonomy.yaml",
+        )
 
 
 def parse_since(value: str, now: datetime, option: str = "--since") -> datetime:

@@ -20,7 +20,7 @@ COMMANDS = {
         "triage.cli.compress",
         "Print the log without its routine lines, with an account of what was left out.",
     ),
-    "incidents": ("triage.cli.incidents", "The incident database: list, show, resolve."),
+    "incidents": ("triage.cli.incidents", "The incident database: list, show, resolve, stats."),
     "kb": ("triage.cli.kb", "The knowledge base: list, show, search, import, add, check."),
     "rules": (
         "triage.cli.rules",

@@ -146,7 +146,7 @@ def _record(chosen: Settings, new: bool) -> Record:
         in_force = {s.name: getattr(chosen, s.name) for s in config.SETTINGS}  # the store leaves secrets out
         from triage.store.values import JobRef
 
-        job = JobRef(external_id=result.job, nodes=result.nodes, owner=user())
+        job = JobRef(external_id=result.job, nodes=result.nodes, gpu_hours=result.progress.lost_gpu_hours, owner=user())
         window = timedelta(hours=chosen.merge_hours)
         with store(chosen) as opened:
             filed = opened.file(result, document, job, in_force, kb_version=kb.version(), window=window, new=new)

@@ -15,9 +15,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from triage.chances import wilson
+
 LEVEL = 0.95
 COUNT = 1000
-_Z = 1.959963984540054  # of the normal distribution, for LEVEL
 # share: the part of the cases for which something holds; mean: an average of values in 0..1; amount: of any values.
 Kind = Literal["share", "mean", "amount"]
 Floats = npt.NDArray[np.float64]
@@ -94,14 +95,6 @@ def ratio(parts: Parts, draws: Draws, kind: Kind = "share") -> Estimate | None:
     elif kind == "amount" and len(weights) == 1:
         low = high = math.nan
     return Estimate(value, low, high, len(weights))
-
-
-def wilson(share: float, n: float) -> tuple[float, float]:
-    """Wilson's score interval for a share seen in n cases; n may be an effective number."""
-    square = _Z**2 / n
-    middle = (share + square / 2) / (1 + square)
-    half = _Z / (1 + square) * math.sqrt(share * (1 - share) / n + square / (4 * n))
-    return (0.0 if share <= 0 else middle - half), (1.0 if share >= 1 else middle + half)
 
 
 def _same(low: float, high: float) -> bool:

@@ -12,8 +12,9 @@ from sqlalchemy import Connection, func, select
 
 from triage.domain import Diagnosis, Filed
 from triage.errors import NotFoundError
-from triage.store import attempts, clean, details, engine, filing, query, rows, tables, verdicts
+from triage.store import attempts, clean, details, engine, filing, query, rows, stats, tables, verdicts
 from triage.store.base import Store, insert_or_not, insert_row, possible
+from triage.store.stats import Stats
 from triage.store.values import Feedback, Filters, IncidentSummary, JobRef, Sort, StoredIncident, Verdict
 
 _ADVISORY_LOCK = 0x7472_6961_6766
@@ -149,6 +150,10 @@ class IncidentStore(Store):
         chosen = query.choose(filters or Filters(), sort)
         with engine.reading(self._engine) as connection:
             return query.summaries(connection, chosen.limit(limit).offset(offset))
+
+    def stats(self, filters: Filters | None = None) -> Stats:
+        with engine.reading(self._engine) as connection:
+            return stats.count(connection, filters or Filters())
 
     def count_fingerprint(self, fingerprint: str) -> int:
         """How many incidents failed the same way; 0 for an empty fingerprint."""

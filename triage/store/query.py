@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 from sqlalchemy import ColumnElement, Connection, Select, func, or_, select
@@ -13,7 +13,7 @@ from triage.store.attempts import base_and_task
 from triage.store.tables import Attempt, Diagnosis, Evidence, Incident, IncidentNode, Job, Outcome
 from triage.store.values import Filters, IncidentSummary, JobRef, Sort, Verdict
 
-_LATEST = select(func.max(Outcome.id)).where(Outcome.incident_id == Incident.id).correlate(Incident).scalar_subquery()
+LATEST = select(func.max(Outcome.id)).where(Outcome.incident_id == Incident.id).correlate(Incident).scalar_subquery()
 _COLUMNS = (
     Incident.id,
     Incident.created_at,
@@ -27,50 +27,53 @@ _COLUMNS = (
     Incident.fingerprint,
     Incident.gpu_hours,
 )
+_VERDICT = func.coalesce(Outcome.verdict, "none")
 _OF_INCIDENT = Attempt.incident_id == Incident.id
 _ATTEMPTS = select(func.count()).where(_OF_INCIDENT).correlate(Incident).scalar_subquery()
 _LAST_SEEN = select(func.max(Attempt.recorded_at)).where(_OF_INCIDENT).correlate(Incident).scalar_subquery()
+_RUNS = (
+    select(Attempt.incident_id, func.count().label("n"), func.max(Attempt.recorded_at).label("last"))
+    .group_by(Attempt.incident_id)
+    .subquery("runs")
+)
 _ORDERS: dict[Sort, tuple[Any, ...]] = {
     "created": (Incident.created_at.desc(),),
-    "last-seen": (_LAST_SEEN.desc(),),
-    "attempts": (_ATTEMPTS.desc(),),
+    "last-seen": (_RUNS.c.last.desc(),),
+    "attempts": (_RUNS.c.n.desc(),),
     "gpu-hours": (func.coalesce(Incident.gpu_hours, -1).desc(),),
     "type": (Incident.failure_type,),
 }
 _BASE = select(
     *_COLUMNS,
     func.coalesce(func.nullif(Job.external_id, ""), Job.name, "").label("job"),
-    func.coalesce(Outcome.verdict, "none").label("verdict"),
+    _VERDICT.label("verdict"),
     func.coalesce(Outcome.failure_type, "").label("true_type"),
     func.coalesce(Outcome.root_cause_class, "").label("true_class"),
     func.coalesce(Incident.owner, "").label("owner"),
     _ATTEMPTS.label("attempts"),
     _LAST_SEEN.label("last_seen"),
 )
+_BASE = _BASE.join_from(Incident, Job, isouter=True).join(Outcome, Outcome.id == LATEST, isouter=True)
+_PAGE = 5000  # databases take so many numbers in one question
 Chosen: TypeAlias = "Select[*tuple[Any, ...]]"
 
 
-def with_outcome(wanted: Chosen) -> Chosen:
-    """Of incidents, with their job and their latest outcome."""
-    return wanted.join_from(Incident, Job, isouter=True).join(Outcome, Outcome.id == _LATEST, isouter=True)
-
-
-_BASE = with_outcome(_BASE)
-
-
 def one(incident: int) -> Chosen:
-    return _BASE.where(Incident.id == incident)
+    return select(Incident.id).where(Incident.id == incident)
 
 
 def choose(filters: Filters, sort: Sort = "created") -> Chosen:
-    chosen = _BASE
+    """The numbers of incidents, in order."""
+    chosen = select(Incident.id).join_from(Incident, Outcome, Outcome.id == LATEST, isouter=True)
+    if sort in ("last-seen", "attempts"):  # counted at once, not one by one
+        chosen = chosen.join(_RUNS, _RUNS.c.incident_id == Incident.id)
     for condition in conditions(filters):
         chosen = chosen.where(condition)
     return chosen.order_by(*_ORDERS[sort], Incident.id.desc())
 
 
 def conditions(f: Filters) -> Iterator[ColumnElement[bool]]:
-    """Of a query that joins incidents with jobs and their latest outcome, as `with_outcome` does."""
+    """Of a query of incidents with their latest outcome."""
     for column, value in (
         (Incident.outcome, f.outcome),
         (Incident.failure_type, f.failure_type),
@@ -109,17 +112,23 @@ def _mentions(text: str) -> Chosen:
 
 
 def summaries(connection: Connection, chosen: Chosen) -> tuple[IncidentSummary, ...]:
-    found = connection.execute(chosen).mappings().all()
+    """In the order of the numbers chosen."""
+    ids = list(connection.scalars(chosen))
+    pages = (ids[at : at + _PAGE] for at in range(0, len(ids), _PAGE))
+    return tuple(summary for page in pages for summary in _page(connection, page))
+
+
+def _page(connection: Connection, ids: Sequence[int]) -> Iterator[IncidentSummary]:
+    rows = {row["id"]: row for row in connection.execute(_BASE.where(Incident.id.in_(ids))).mappings()}
     nodes: defaultdict[int, list[str]] = defaultdict(list)
-    ids = [row["id"] for row in found]
     by_incident = (
         select(IncidentNode.incident_id, IncidentNode.node)
         .where(IncidentNode.incident_id.in_(ids))
         .order_by(IncidentNode.id)
     )
-    for incident, node in connection.execute(by_incident) if ids else ():
+    for incident, node in connection.execute(by_incident):
         nodes[incident].append(node)
-    return tuple(IncidentSummary(**row, nodes=tuple(nodes[row["id"]])) for row in found)
+    return (IncidentSummary(**rows[i], nodes=tuple(nodes[i])) for i in ids if i in rows)
 
 
 def diagnosis(incident: int, version: int | None) -> Chosen:

@@ -104,6 +104,7 @@ def _diagnosis(d: Diagnosis, settings: Mapping[str, object]) -> Row:
         "usage": clean.dump(clean.tree(d.usage)),
         "settings": clean.dump(clean.settings(settings)),
         "learned_rules": clean.dump(d.learned),
+        "seconds": sum(d.timing.values()) if d.timing else None,
     }
 
 

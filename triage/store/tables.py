@@ -120,7 +120,7 @@ class IncidentNode(Base):
     """The nodes of an incident, in order: the suspects, then the others it ran on or that its evidence names."""
 
     __tablename__ = "incident_node"
-    __table_args__ = (UniqueConstraint("incident_id", "node"), Index(None, "node"))
+    __table_args__ = (UniqueConstraint("incident_id", "node"), Index(None, "node", "incident_id", "suspect"))
     id: Mapped[Key]
     incident_id: Mapped[int] = parent("incident", index=False)
     node: Mapped[str]
@@ -131,7 +131,7 @@ class Diagnosis(Base):
     """One reading of an incident; a later one is a new version. `result`: the whole `triage.diagnosis/1` object."""
 
     __tablename__ = "diagnosis"
-    __table_args__ = (UniqueConstraint("incident_id", "version"),)
+    __table_args__ = (UniqueConstraint("incident_id", "version"), Index(None, "seconds", "incident_id"))
     id: Mapped[Key]
     incident_id: Mapped[int] = parent("incident", index=False)
     version: Mapped[int]
@@ -151,6 +151,7 @@ class Diagnosis(Base):
     attempt: Mapped[int] = mapped_column(server_default="1")
     kb_version: Mapped[str | None]  # digest of the knowledge base
     learned_rules: Mapped[str | None]  # JSON list of their ids
+    seconds: Mapped[float | None]  # that it took
 
 
 class Outcome(Base):

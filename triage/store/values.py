@@ -19,7 +19,7 @@ class JobRef:
     """The job an incident belongs to, as far as it is known. Requeues of one job share a row.
 
     external_id: the scheduler's id ("4711", a pod name); fingerprint: of what is run, so that the next
-    submission of the same thing is recognised; nodes: those it ran on; gpu_hours: what this run cost; owner: whose it is.
+    submission of the same thing is recognised; nodes: those it ran on; gpu_hours: what this run lost; owner: whose it is.
     """
 
     external_id: str = ""
