@@ -20,7 +20,7 @@ from triage.errors import InputError, TriageError
 from triage.evidence import jobprint
 from triage.evidence.match import Matcher
 from triage.evidence.profile import GoodRun, nodes_of
-from triage.ingest import boundaries, identity, sources, streams, together
+from triage.ingest import attempts, boundaries, identity, sources, streams, together
 
 KEPT_BYTES = 48 << 20  # of all files together
 MIN_BUDGET = 256 << 10
@@ -68,7 +68,8 @@ def read(paths: Sequence[str], parts: Parts) -> JobLog:
     scanner = _scanner(parts, learned.applied(rules), len(inputs))
     files = scanning.read(scanner, contents, parts.jobs, parts.tell)
     read_from = identity.identify(inputs) if parts.record is not None else ()
-    return JobLog(together.together(files), missing, kind, rules, notes, read_from)
+    last, earlier = attempts.last_job(together.together(files))
+    return JobLog(last, (*missing, *earlier), kind, rules, notes, read_from)
 
 
 @dataclass(slots=True)

@@ -237,3 +237,13 @@ def test_the_group_that_waited_first_is_cited_first(knowledge: Knowledge) -> Non
 def test_a_name_with_foreign_characters_is_not_cut_to_anothers(diagnosed: Diagnose, line: str) -> None:
     d = diagnosed({"out.txt": "step 1 loss 2.0\n" + line + "\n"})
     assert (d.failure_type, d.suspects.nodes) == ("node-failure", ())
+
+
+def test_a_task_that_jax_lists_as_unhealthy_is_the_suspect(diagnosed: Diagnose) -> None:
+    lost = (
+        "F0501 10:30:00.000000 88 client.h:80] Terminating process because the JAX distributed service detected fatal errors. This most "
+        "likely indicates that another task died; see the other task logs for more details. absl::Status: UNAVAILABLE: The following "
+        "tasks are unhealthy (stopped sending heartbeats):\n/job:jax_worker/replica:0/task:5\n"
+    )
+    d = diagnosed({"out.txt": "step 1 loss 2.0\n" + lost})
+    assert (d.failure_type, d.suspects.ranks) == ("node-failure", (5,))

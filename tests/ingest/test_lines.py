@@ -421,3 +421,17 @@ def test_linear_time(piece: str) -> None:
         return best
 
     assert seconds(160_000) < 8 * seconds(40_000) + 0.05
+
+
+@pytest.mark.parametrize(
+    ("text", "rank"),
+    [
+        ("2026-03-04T02:02:45Z rank3 ZeroDivisionError: division by zero", 3),
+        ("2026-03-04 02:02:45,120 rank12 step 4", 12),
+        ("rank0: ready", 0),
+        ("ranked 3 candidates", None),
+        ("the worst rank3 of all", None),
+    ],
+)
+def test_a_column_that_names_the_rank_is_read(text: str, rank: int | None) -> None:
+    assert LineParser("job.log", "job").parse(RawLine(1, text.encode())).rank == rank

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from triage.diagnose import flight, gpu_dump, outlived, sieve, standing, strangers
+from triage.diagnose import accounted, flight, gpu_dump, outages, outlived, pods, sieve, standing, strangers
 from triage.diagnose.made import MISMATCH, UNCAUGHT
-from triage.diagnose.places import give_ranks, nodes_of_ranks, pods_on
+from triage.diagnose.places import give_ranks, nodes_of_ranks
 from triage.domain import JobLog, LogFile, LogLine
 from triage.evidence.collectives import Collectives, analyse
 from triage.evidence.fallen import Fallen, fallen
@@ -82,6 +82,9 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
     for key in quoted & best.keys():
         del best[key]
     sieve.drop_succeeded_pods(best, log)
+    pods.weigh(best, log)
+    outages.weigh(best, log)
+    accounted.name_nodes(best, log)
     worked = {file.name: tuple(steps(file)) for file in log.files}
     gone = tuple(report for f in log.files for report in fallen(f.lines))
     give_ranks(best, log)
@@ -111,7 +114,7 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
         flight=recorded,
         quoted=quoted,
         odd_stacks=odd_ones(log.files),
-        pods_on=pods_on(log),
+        pods_on=pods.nodes(log),
         fallen=gone,
         system_files=frozenset(f.name for f in log.files if f.kind in sieve.SYSTEM_KINDS),
         node_files=frozenset(f.name for f in log.files if f.kind in _NODE_KINDS),

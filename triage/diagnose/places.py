@@ -17,7 +17,6 @@ _ON = re.compile(
     r"\b[Rr]ank (\d{1,6})(?: ?(?:of|/) ?\d{1,6})? (?:is |runs |running )?on (?:host |node )?([A-Za-z][\w.-]{1,80}\d)\b"
 )
 _DIGITS = re.compile(r"\d+")
-_POD_NODE = re.compile(r"Node:\s{1,20}([\w.-]{1,100})(?:/|\s*$)")
 _SRUN_LABEL = re.compile(r" {0,6}(\d{1,6}): ")
 _LABEL_AND_RANK = re.compile(r" {0,6}(\d{1,6}): \[rank(\d{1,6})\]")
 _ENOUGH = 2  # lines that carry both
@@ -63,21 +62,6 @@ def _host_named_first(text: str, hosts: set[str | None]) -> str | None:
         return first
     said = _ON.search(text) or _BESIDE.search(text) if "ank " in text else None
     return said[2] if said else None
-
-
-def pods_on(log: JobLog) -> dict[tuple[str, int], str]:
-    """The node of each line that kubectl prints to describe a pod."""
-    found: dict[tuple[str, int], str] = {}
-    for file in log.files:
-        node = None
-        for line in file.lines if file.kind == "kubernetes" else ():
-            if line.text.startswith("Name:"):
-                node = None
-            elif said := _POD_NODE.match(line.text):
-                node = said[1]
-            if node:
-                found[(file.name, line.number)] = node
-    return found
 
 
 def are_launchers(log: JobLog, gone: Sequence[Fallen]) -> bool:

@@ -11,6 +11,7 @@ from triage.domain import JobLog
 from triage.evidence.job import job_id
 from triage.evidence.match import Finding
 from triage.evidence.tracebacks import Traceback
+from triage.heads import split
 
 # Files that hold no job output.
 SYSTEM_KINDS = frozenset({"kernel", "slurm", "sacct", "kubernetes", "fabric"})
@@ -26,6 +27,12 @@ _SAMPLE = re.compile(
     re.I,
 )
 _SAMPLE_ENDS = re.compile(r"^\W{0,3}[-=#*]{3,40} ?end\b.{0,120}[-=#*]{3}\s*$", re.I)
+# A label that a program puts before each text of a model or a data set.
+_LABELLED = re.compile(
+    r"^(?:\W{0,3}\d{1,6}\W{1,3})?(?:sample(?: text)?|generated(?: text)?|generation|completion|prompt|prediction|hypothesis|reference)"
+    r"(?: ?[\[(#]?\d{1,6}[\])]?)? ?[:>|]",
+    re.I,
+)
 _PHASE = re.compile(r"Status:\s{1,40}(\w{1,20})\s*$")
 
 
@@ -86,7 +93,7 @@ def drop_earlier_attempts(best: dict[tuple[str, int], Finding], log: JobLog) -> 
 
 
 def quoted(log: JobLog) -> frozenset[tuple[str, int]]:
-    """File and number of lines that are no log: what a model wrote, between the fences of a sample and its end."""
+    """File and number of lines that are no log: what a model wrote, between the fences of a sample and its end or after a label."""
     found: set[tuple[str, int]] = set()
     for file in log.files:
         within: list[int] | None = None
@@ -98,6 +105,8 @@ def quoted(log: JobLog) -> frozenset[tuple[str, int]]:
                 within = []
             elif within is not None:
                 within.append(line.number)
+            elif _LABELLED.match(split(line.text)[1][:80]):
+                found.add((file.name, line.number))
     return frozenset(found)
 
 

@@ -87,10 +87,16 @@ def _elsewhere(facts: Facts, root: Candidate) -> tuple[int, ...]:
     named = {
         rank
         for f in facts.findings
-        if f.signature.role == "context" and f.signature.failure_type == root.failure_type
+        if f.signature.role == "context"
+        and (f.signature.failure_type == root.failure_type or _lists_for(f.signature.id, root))
         if (rank := f.groups.get("rank", "")).isdigit()
     }
     return tuple(sorted(int(rank) for rank in named))
+
+
+def _lists_for(signature: str, root: Candidate) -> bool:
+    """JAX names the tasks that it misses below what it says of them, whatever that is."""
+    return signature == "jax.task-missing" and root.signature.component == "jax"
 
 
 def _there(facts: Facts, ranks: tuple[int, ...], nodes: tuple[str, ...]) -> tuple[int, ...]:

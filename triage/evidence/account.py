@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from triage.domain import LogFile, LogLine
 
 _STAMP = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d")
-_PAIR = re.compile(r"\b(JobState|StartTime|EndTime|NodeList|JobId|ExitCode)=(\S+)")
+_PAIR = re.compile(r"\b(JobState|StartTime|EndTime|NodeList|FailedNode|JobId|ExitCode)=(\S+)")
 _FIELDS = {"JobState": "State", "StartTime": "Start", "EndTime": "End", "JobId": "JobID"}
 _OF_STEP = re.compile(r"^\d+(?:_\d+)?\.")
 
@@ -27,6 +27,7 @@ class Row:
     state: str = ""
     exit_code: str = ""
     nodes: str = ""
+    failed_node: str = ""
     start: datetime | None = None
     end: datetime | None = None
 
@@ -98,6 +99,7 @@ def _row(line: LogLine, values: dict[str, str]) -> Row:
         state=values.get("State", ""),
         exit_code=values.get("ExitCode", ""),
         nodes=values.get("NodeList", ""),
+        failed_node=values.get("FailedNode", ""),
         start=_time(values.get("Start", "")),
         end=_time(values.get("End", "")),
     )

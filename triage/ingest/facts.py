@@ -11,6 +11,7 @@ _RANK = re.compile(
     r"\[rank ?(\d{1,6})\][: ]|Process rank: (\d{1,6})\b|\b[Gg]lobal rank (\d{1,6}) (?:is|:)"
     r"|^\s*rank +: (\d{1,6}) \(local_rank|\[Rank (\d{1,6})\]|^Rank (\d{1,6}),"
     r"|MPI_ABORT was invoked on rank (\d{1,6})\b|process rank (\d{1,6}) with PID"
+    r"|^(?:\[?\d{4}-\d\d-\d\d[T ][\d:.,]{5,18}(?:Z|[+-]\d\d:?\d\d)?\]? )?rank(\d{1,6})[:|]? "
     r'|\b(?:global_rank|GLOBAL_RANK)[=:] ?(\d{1,6})\b|\{.{0,200}?"(?:global_)?rank": ?(\d{1,6})\b'
 )
 _LOCAL = re.compile(r"\(local_rank: (\d{1,3})\)|\blocal_rank[:=] ?(\d{1,3})\b(?! of)")

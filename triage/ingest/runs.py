@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from triage.domain import LogLine, Outcome
+from triage.heads import split
 
 _LOOK_BACK = 60
 _TELLING = 200  # lines of an earlier run
@@ -38,7 +39,7 @@ def ended_how(lines: Sequence[LogLine]) -> tuple[Outcome, str, int | None]:
         if _INTERRUPTED.search(line.text):
             return "interrupted", line.text, line.number
     for line in reversed(tail):
-        if _FAILED.search(line.text):
+        if _FAILED.search(line.text) or _FAILED.match(split(line.text)[1]):
             return "failed", line.text, line.number
         if _HEALTHY.search(line.text) and not _DENIED.search(line.text):
             return "healthy", line.text, line.number
