@@ -62,6 +62,23 @@ def test_outside_of_the_window_it_establishes_nothing(knowledge: Knowledge) -> N
     assert "more than 20 s away" in found.timeline.joins[0]
 
 
+@pytest.mark.parametrize("hours", [-8, 2, 9])
+def test_whole_hours_that_nothing_else_tells_are_a_question_and_establish_nothing(
+    hours: int, knowledge: Knowledge
+) -> None:
+    found = joined(hours * 3600 - 5, knowledge)
+    assert (found.failure_type, found.status, found.suspects.nodes) == ("gpu-lost", "supported", ("gpu-07",))
+    assert "if it is no zone" in found.root_cause
+    assert found.timeline.clocks[0].zone == hours * 3600
+    assert found.timeline.moments[-1].source == "job"
+
+
+@pytest.mark.parametrize("seconds", [300, 1000, 5000])
+def test_what_the_kernel_says_well_after_the_jobs_end_is_not_its_cause(seconds: int, knowledge: Knowledge) -> None:
+    found = joined(seconds, knowledge)
+    assert (found.failure_type, found.suspects.nodes) == ("cuda-error", ())
+
+
 def test_an_own_error_at_another_time_comes_before_what_the_kernel_said_long_ago(knowledge: Knowledge) -> None:
     error = "KeyError: 'tokens'"
     mine = timed("gpu-07.log", "job", *((10 * n, step(n)) for n in range(1, 6)), (100.0, error))

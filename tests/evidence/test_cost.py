@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -47,6 +48,20 @@ def test_work_since_the_last_checkpoint_is_lost_on_all_gpus() -> None:
     assert reached.lost_gpu_hours == 8.0  # 30 minutes on 16 GPUs
     assert reached.lost_time == "30 min since the last checkpoint"
     assert reached.restart_cost == "4 min from the start of the log to the first step"
+
+
+def test_all_gpus_are_held_until_the_jobs_last_line() -> None:
+    reached = costs(run(*RUN, (121, "srun: error: n1: task 3: Aborted")), 7)
+    assert (reached.lost_gpu_hours, reached.lost_time) == (16.0, "1 h 0 min since the last checkpoint")
+
+
+def test_the_wait_that_ranks_tell_counts_where_their_lines_have_no_stamp() -> None:
+    file = run(*RUN[:6], (90, "watchdog"))
+    file = replace(file, lines=(*file.lines[:6], replace(file.lines[6], time=None)))
+    worked = {file.name: steps(file)}
+    line = file.lines[6]
+    reached = cost([file], worked, progress([file], worked, line), line, False, timedelta(minutes=31))
+    assert reached.lost_gpu_hours == 16.0
 
 
 def test_a_hang_without_a_checkpoint_costs_its_silence() -> None:

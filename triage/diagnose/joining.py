@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from triage.diagnose.candidates import Candidate, Explained
 from triage.diagnose.facts import Facts, node_of
@@ -11,6 +12,7 @@ from triage.domain import Diagnosis, Evidence, Status
 from triage.evidence.match import Finding
 from triage.evidence.timeline import Failure, Join, host_of, join, joined, same_host
 
+TOO_LATE = timedelta(seconds=90)  # after all that it is said to have brought about
 _RAISED: dict[Status, Status] = {"supported": "established", "hypothesis": "supported"}
 
 
@@ -35,8 +37,18 @@ def _is_context(facts: Facts, candidate: Candidate, ranked: Sequence[Candidate],
     return bool(own) and all(_of(facts, f).kind == "outside" for f in candidate.findings)
 
 
-def apply(result: Diagnosis, facts: Facts) -> tuple[Diagnosis, tuple[str, ...]]:
-    """The status that the join gives, and each join in words."""
+def too_late(facts: Facts, pair: Explained) -> bool:
+    """Does a node's own log report the cause only when the effect was long there? Then it did not bring it about."""
+    times = [f.line.time for f in pair.by.findings]
+    seen = [f.line.time for f in pair.effect.findings if f.line.file not in facts.node_files]
+    if not all(f.line.file in facts.node_files for f in pair.by.findings) or not seen:
+        return False
+    told, effects = [t for t in times if t], [t for t in seen if t]
+    return len(told) == len(times) and len(effects) == len(seen) and min(told) - max(effects) > TOO_LATE
+
+
+def apply(result: Diagnosis, facts: Facts, guessed: Mapping[str, str]) -> tuple[Diagnosis, tuple[str, ...]]:
+    """The status that the join gives, and each join in words. guessed: files whose time zone is only a guess, with what is said of it."""
     roots = [e for e in result.evidence if e.role == "root" and e.file in facts.node_files]
     found = [_of(facts, f, e.id) for e in roots if (f := _finding(facts, e)) is not None]
     if not found or result.evidence[0].file not in facts.node_files:
@@ -47,6 +59,9 @@ def apply(result: Diagnosis, facts: Facts) -> tuple[Diagnosis, tuple[str, ...]]:
         status = _RAISED.get(status, status)
     elif kinds <= {"alone", "outside"} and status == "established":
         status = "supported"
+    if (said := guessed.get(result.evidence[0].file)) is not None:
+        status = "supported" if status == "established" else status
+        result = replace(result, root_cause=f"{result.root_cause} {said[:1].upper()}{said[1:]}.")
     return _with_status(result, status), tuple(dict.fromkeys(j.said for j in found if j.said))
 
 

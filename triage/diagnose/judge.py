@@ -35,6 +35,7 @@ from triage.taxonomy import Taxonomy
 
 POINTER_WEIGHT = 5  # context that only points elsewhere
 MAX_HYPOTHESES = 4
+_AFTER = {"hang": "kill-and-restart", "done": "none"}  # actions, by what came before the end
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +88,14 @@ def _with_cause(facts: Facts, verdict: Verdict, evidence: list[Evidence], knowle
     found = suspects(facts, root, (*verdict.cascade, *verdict.rivals))
     book = knowledge.runbooks.of[root.failure_type]
     reached = progress(facts.log.files, facts.steps, root.first.line)
-    still = silence.hang_before(facts, root)
-    action = "kill-and-restart" if still else _action(facts, root, found, book)
+    before = silence.before_the_end(facts, root)
+    action = _AFTER.get(before.kind if before else "") or _action(facts, root, found, book)
     own_file = next(f for f in facts.log.files if f.name == root.first.line.file)
     told = [
         *ownwords.reason_told(root.first, own_file.lines),
         *wording.of_memory(root),
         *wording.own_code(facts, root),
-        *([still] if still else []),
+        *([before.said] if before else []),
         *_consequences(verdict),
         *wording.hang_story(facts.collectives, found),
         *flight.told(facts.flight),
@@ -185,6 +186,11 @@ def _without_cause(facts: Facts, verdict: Verdict, context: Sequence[Finding], k
     kind = "healthy" if end.outcome == "healthy" else "unknown"
     kind = "hang" if end.outcome == "hung" else kind
     book = knowledge.runbooks.of[kind]
+    unseen = kind == "healthy" and end.status == "hypothesis"
+    if unseen:  # what would show how it ended is what would show a failure
+        book = replace(
+            book, confirm=knowledge.runbooks.of["unknown"].confirm, fetch=knowledge.runbooks.of["unknown"].fetch
+        )
     # The first visible sign of the failure is where reading starts, though it is no cause.
     sign = Candidate(end.line.signature, (end.line,)) if end.line is not None and kind != "healthy" else None
     shown = [*context, end.line] if end.line is not None and sign is None else context
@@ -209,7 +215,7 @@ def _without_cause(facts: Facts, verdict: Verdict, context: Sequence[Finding], k
         runs=_runs(facts.log),
         progress=reached,
         missing=_missing(facts.log, book, end.status),
-        remediation=to_fetch(facts, book, knowledge.runbooks, found, reached) if kind != "healthy" else (),
+        remediation=to_fetch(facts, book, knowledge.runbooks, found, reached) if unseen or kind != "healthy" else (),
         files=tuple(f.name for f in facts.log.files),
     )
 

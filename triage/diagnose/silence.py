@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Literal
 
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.facts import Facts
@@ -19,6 +20,8 @@ HANG_STEPS = 20
 _UNREAD = re.compile(
     r"ermission|no such file|ends? early|was read|cannot be read|truncated|damaged|corrupt|vanished", re.IGNORECASE
 )
+ON_THE_HOUR = timedelta(seconds=60)
+MOST_ZONE = timedelta(hours=14)
 TAIL = 40  # lines at the end of a file in which a line of error level still counts as how it ended
 _OWN_END = 20  # weight from which a marker of a good end is the program's own
 _POD_FAILED = re.compile(r"Status:\s{1,40}Failed\s*$")
@@ -130,12 +133,13 @@ def ending(facts: Facts, cascade: Sequence[Candidate]) -> Ending:
             f"No failure in this log; {end.signature.title} ({end.line.file}:{end.line.number}).",
             end,
         )
-    if any(facts.steps.values()):
-        return Ending(
-            "healthy",
-            "hypothesis",
-            "No failure in this log: work went on to its last line, though no end-of-run line follows.",
+    worked = _last_step(facts)
+    if worked is not None:
+        said = (
+            f"No failure is seen, and neither is the end of the run: work goes on to the end of the log ({worked.file}:{worked.number}), "
+            "and nothing follows. A job that runs on looks like this, and so does one that hangs, lost its node or was killed from outside."
         )
+        return Ending("healthy", "hypothesis", said)
     at = _still_on_gpus(facts)
     if at is not None:
         said = (
@@ -143,9 +147,13 @@ def ending(facts: Facts, cascade: Sequence[Candidate]) -> Ending:
             "end of run, no error. Stacks of all ranks (py-spy) or a flight-recorder dump would."
         )
         return Ending("unknown", "unknown", said)
-    return Ending(
-        "healthy", "hypothesis", "No failure in this log, as far as it goes; it shows neither steps nor an end of run."
-    )
+    said = "No failure is seen, and neither is the end of the run: as far as it goes, this log shows no error, no steps and no end."
+    return Ending("healthy", "hypothesis", said)
+
+
+def _last_step(facts: Facts) -> LogLine | None:
+    found = [f[-1].line for f in facts.steps.values() if f]
+    return max(found, key=lambda line: (line.time.timestamp() if line.time else 0.0, line.number), default=None)
 
 
 def _still_on_gpus(facts: Facts) -> LogLine | None:
@@ -245,18 +253,53 @@ def _looks_bad(line: LogLine, last: bool) -> bool:
     return bool(_SAYS_ERROR.search(split(line.text)[1][:200]) or (last and _BAD_WORD.search(text)))
 
 
-def hang_before(facts: Facts, root: Candidate) -> str:
-    """What to say when the job was ended from outside after a long silence between steps, or ""."""
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What came before a job was ended from outside: a hang, its work's completion, or what may be another time zone."""
+
+    kind: Literal["hang", "done", "zone"]
+    said: str
+
+
+def before_the_end(facts: Facts, root: Candidate) -> Before | None:
+    """When the job was ended from outside after a long silence between steps; None otherwise."""
     if root.failure_type not in ("time-limit", "cancelled"):
-        return ""
+        return None
     end = root.first.line
     timed = [s.line for s in facts.steps.get(end.file, ()) if s.line.time and s.line.number < end.number]
     if not end.time or len(timed) < 3:
-        return ""
+        return None
     silence, pace = _silence(timed, end.time)
     if silence <= HANG_SILENCE or silence <= pace * HANG_STEPS:
-        return ""
-    return (
-        f"The last step ({timed[-1].file}:{timed[-1].number}) was {_span(silence)} before: the job hung, made no progress, "
-        "and was ended only then."
+        return None
+    last, done = f"{timed[-1].file}:{timed[-1].number}", facts.done.get(end.file)
+    if done is not None and timed[-1].number < done < end.number:
+        return Before(
+            "done",
+            f"The program had said before that its work was complete ({end.file}:{done}); it did not come to its end, and was ended "
+            f"{_span(silence)} after its last step: nothing is lost, and nothing has to be run again.",
+        )
+    if _may_be_zone(facts, end, timed[-1]):
+        return Before(
+            "zone",
+            f"The stamp of this line is {_span(silence)} after the last step ({last}): a whole number of hours, so either Slurm writes "
+            "another time zone than the job, or the job hung; the accounting (`sacct -o Start,End`) tells which.",
+        )
+    return Before(
+        "hang",
+        f"The last step ({last}) was {_span(silence)} before: the job hung, made no progress, and was ended only then.",
     )
+
+
+def _may_be_zone(facts: Facts, end: LogLine, last: LogLine) -> bool:
+    """Is the end a whole number of hours after the last step, by a stamp of Slurm's own, with no other line between?"""
+    if end.program != "slurm" or end.time is None or last.time is None or (end.time - last.time) > MOST_ZONE:
+        return False
+    between = [
+        line.time
+        for file in facts.log.files
+        for line in file.lines
+        if line.time and line is not end and line.program != "slurm" and line.time > last.time + ON_THE_HOUR
+    ]
+    off = (end.time - last.time) % timedelta(hours=1)
+    return not between and min(off, timedelta(hours=1) - off) <= ON_THE_HOUR

@@ -39,9 +39,13 @@ def complete(result: Diagnosis, facts: Facts, aligned: Aligned) -> Diagnosis:
     if result.outcome == "healthy":
         return replace(result, timeline=Timeline((), aligned.notes))
     result = _first_other_error(result, facts)
-    result, joins = joining.apply(result, facts)
+    result, joins = joining.apply(result, facts, aligned.guessed)
     failed = _line(facts, result.evidence[0]) if result.evidence and result.outcome != "hung" else None
-    reached = cost(facts.log.files, facts.steps, result.progress, failed, result.outcome == "hung")
+    waited = max((timedelta(milliseconds=w.ran) for w in facts.collectives.waits if w.ran), default=None)
+    done = result.outcome == "interrupted" and result.action == "none"
+    reached = replace(result.progress, lost_time=None)
+    if not done:
+        reached = cost(facts.log.files, facts.steps, result.progress, failed, result.outcome == "hung", waited)
     told = " ".join([result.root_cause, *_waits(facts), *_kills(result, facts)])
     result = replace(result, progress=reached, root_cause=told, chain=_chain(result))
     if result.hypotheses:

@@ -39,7 +39,7 @@ def decide(facts: Facts, labels: Taxonomy, cascades: Sequence[Cascade]) -> Verdi
     """What came first, what else may have, and what only followed."""
     roots = [quiet.first_group(facts, c) for c in candidates(facts, ("root",))]
     consequences = [quiet.first_group(facts, c) for c in candidates(facts, ("cascade",))]
-    pairs = explanations([*roots, *consequences], cascades)
+    pairs = [e for e in explanations([*roots, *consequences], cascades) if not joining.too_late(facts, e)]
     # What only a failed process can have brought about is no cause, though the process's own reason is not seen.
     led = {e.effect.signature.id for e in pairs if e.by.failure_type == "unknown" and e.by.signature.role == "cascade"}
     led |= {e.effect.signature.id for e in pairs if e.rule.id in _ENDED_BEFORE and e.by.signature.role == "cascade"}
@@ -49,15 +49,13 @@ def decide(facts: Facts, labels: Taxonomy, cascades: Sequence[Cascade]) -> Verdi
     consequences += [c for c in roots if c.signature.id in led]
     if ranked:
         root, rivals = ranked[0], ranked[1:]
-        hung: Outcome | None = "hung" if silence.hang_before(facts, root) else None
-        return Verdict(
-            root,
-            tuple(rivals),
-            tuple(consequences),
-            tuple(pairs),
-            _status(root, rivals, pairs),
-            hung or _outcome(root, labels),
-        )
+        before = silence.before_the_end(facts, root)
+        hung = before is not None and before.kind == "hang"
+        status = _status(root, rivals, pairs)
+        if before is not None and before.kind == "zone" and status == "established":
+            status = "supported"
+        outcome = "hung" if hung else _outcome(root, labels)
+        return Verdict(root, tuple(rivals), tuple(consequences), tuple(pairs), status, outcome)
     # A node's own log is full of other jobs' consequences: alone they say nothing of this one.
     mine = [
         c

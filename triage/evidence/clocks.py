@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from statistics import median, median_low
 
 from triage.domain import ClockNote, JobLog, LogFile
+from triage.evidence import zones
 from triage.evidence.marks import Mark, marks
 from triage.text import how_many
 
@@ -37,6 +38,7 @@ class Aligned:
     log: JobLog
     notes: tuple[ClockNote, ...] = ()
     offsets: Mapping[str, float] | None = None
+    guessed: Mapping[str, str] = field(default_factory=dict)  # files whose zone is only a guess, and what is said of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +55,29 @@ class Offset:
 
 
 def align(log: JobLog) -> Aligned:
-    """Brings the times of all files to the clock of the main one, as far as shared events tell."""
+    """Brings the times of all files to the clock of the main one, as far as shared events tell; else a node's by whole hours."""
     told = {f.name: found for f in log.files if (found := marks(f, max(FEWEST, LINES // len(log.files))))}
     main = _main(log.files, told)
-    if main is None or len(told) < 2:
+    if main is None or len(log.files) < 2:
         return Aligned(log)
     files = {f.name: f for f in log.files}
     main, offsets = _usual(main, _offsets(main.name, told), files)
     moved = {name: o for name, o in offsets.items() if o.total}
-    shifted = tuple(_moved(f, moved[f.name].total) if f.name in moved else f for f in log.files)
-    return Aligned(
-        replace(log, files=shifted), _notes(main, moved, files), {name: o.total for name, o in moved.items()}
-    )
+    guesses = _guesses(log.files, main, offsets)
+    by = {name: o.total for name, o in moved.items()} | {name: g.ahead for name, g in guesses.items()}
+    shifted = tuple(_moved(f, by[f.name]) if f.name in by else f for f in log.files)
+    notes = (*_notes(main, moved, files), *guesses.values())
+    return Aligned(replace(log, files=shifted), notes, by, {name: g.said for name, g in guesses.items()})
+
+
+def _guesses(files: Sequence[LogFile], main: LogFile, known: Mapping[str, Offset]) -> dict[str, ClockNote]:
+    job = [f for f in files if f.kind == "job"]
+    return {
+        f.name: zones.note(f, describe(f), main.name, hours)
+        for f in files
+        if f.kind in ("kernel", "fabric") and f.name not in known and not (names_zone(f) and names_zone(main))
+        if (hours := zones.guessed(f, job))
+    }
 
 
 def _usual(

@@ -28,10 +28,14 @@ def cost(
     reached: Progress,
     failed: LogLine | None,
     hung: bool,
+    waited: timedelta | None = None,
 ) -> Progress:
-    """`reached` with its figures. failed: the first line of the failure; of a hang time counts on to the job's last line."""
+    """`reached` with its figures, up to the job's last line, as all GPUs are held until then. failed: the first line of the failure.
+
+    waited: how long ranks had waited in vain when they said so, which counts where what they said has no stamp.
+    """
     world = world_size(files)
-    end = _last(files) if hung else _clock(files, failed)
+    end = _end(files, failed, waited)
     saved = _clock(files, _line_at(files, reached.last_checkpoint_line))
     silence = _silence(worked, end) if hung else None
     lost = end - saved if end and saved and end >= saved else silence
@@ -41,7 +45,7 @@ def cost(
         last_checkpoint_step=_checkpoint_step(files, worked, reached),
         world_size=world,
         silence=f"no step for {span(silence)}" if silence else None,
-        lost_time=f"{span(lost)} since the last checkpoint" if hung and lost and saved else reached.lost_time,
+        lost_time=f"{span(lost)} since the last checkpoint" if lost and saved else reached.lost_time,
         lost_gpu_hours=round(hours, 2 if hours < 10 else 1) if hours and hours >= SMALL else None,
         restart_cost=_restart_cost(files, worked),
     )
@@ -91,6 +95,14 @@ def _restart_cost(files: Sequence[LogFile], worked: Mapping[str, Sequence[Step]]
 def _silence(worked: Mapping[str, Sequence[Step]], end: datetime | None) -> timedelta | None:
     last = [s.line.time for found in worked.values() for s in found[-1:] if s.line.time]
     return end - max(last) if end and last and end > max(last) else None
+
+
+def _end(files: Sequence[LogFile], failed: LogLine | None, waited: timedelta | None) -> datetime | None:
+    """The job's last stamp, or where the failure's own line has none, the wait after the last one before it."""
+    told, last = _clock(files, failed), _last(files)
+    if told is not None and waited is not None and failed is not None and failed.time is None:
+        told += waited
+    return max((at for at in (told, last) if at is not None), default=None)
 
 
 def _last(files: Sequence[LogFile]) -> datetime | None:

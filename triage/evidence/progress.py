@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from triage.domain import LogFile, LogLine, Progress, Stage
+from triage.heads import split
 
 _STEP = re.compile(
     r"\biteration:?\s+(\d{1,9})\s*[/|]"  # Megatron
-    r"|\b(?:global_?step|train_step|step|iter|iteration|update|batch)s?[\"']?\s{0,3}[:=#]?\s{0,6}(\d{1,9})(?![\d.]*\s*(?:%|it/s|s/it|ms|MB|GiB))"
+    r"|(?<![\w-])(?:global_?step|train_step|step|iter|iteration|update|batch)s?[\"']?\s{0,3}[:=#]?\s{0,6}(\d{1,9})(?![\d.]*\s*(?:%|it/s|s/it|ms|MB|GiB))"
     r"|\|\s*(\d{1,9})/\d{1,9}\s*\[\d"  # tqdm
     r"|\bit\s+(\d{1,9})\b",
     re.IGNORECASE,
@@ -22,6 +23,20 @@ _METRIC_WORDS = (
     "sample/s", "it/s", "s/it", "throughput", "tflop", "elapsed time per", "acc", "step_avg", "perplexity", "ppl", "auc",
 )  # fmt: skip
 # A measure of what was trained, with its value.
+# What was asked for and not what was done: options of a command, a configuration that is printed.
+_OPTION = re.compile(r"(?:^|\s)--[a-z][\w-]{1,60}[ =]")
+_SETTINGS = re.compile(
+    r"\bNamespace\(|\b(?:config|configuration|args|arguments|hparams|hyper-?parameters)\b\W{1,4}", re.IGNORECASE
+)
+# Simulation codes: a counter at the head of the line, with figures behind it; or the time that is simulated.
+_SOLVER = re.compile(
+    r"^\s*(?:(?:Time ?|Sim\w* )?steps?|Cycle|Iteration|nstep|istep|ENERGY:|TIMING:|DAV:|RMM:)\s{0,3}[:=#]?\s{0,8}(\d{1,9})\b(?=.{0,80}?(?:(?<![=<>])=|:\s|\s)\s?-?\d{1,9}\.\d{1,15}(?:e[+-]?\d{1,3})?(?![.\w:]))"
+    r"|^\s*Time = (?:(\d{1,9})(?![\d.e])|\d{1,9}\.\d{1,9}(?:e[+-]?\d{1,3})?)s?\s*$"
+    r"|^Timing for main: time \S{8,40} on domain",
+    re.IGNORECASE,
+)
+_ROW = re.compile(r"^\s*(\d{1,10})((?:\s+-?\d{1,15}(?:\.\d{1,15})?(?:[eE][+-]?\d{1,3})?){3,30})\s*$")
+_ROWS = 3  # on end, of as many columns, that count up
 _RESULT = re.compile(
     r"\b(?:\w{0,20}(?:loss|acc|accuracy|perplexity|ppl|bleu|auc|f1|mse|rmse))\b[\s:='\"]{1,4}\d{1,9}\.\d", re.IGNORECASE
 )
@@ -32,7 +47,9 @@ _OTHER_WORK = re.compile(
     r"packing|sharding|shards?|extracting|converting|caching|saving|uploading|inference|sampling|prefill|compil\w*)\b[^|]{0,80}(?::|%\|)",
     re.IGNORECASE,
 )
-_BAR = re.compile(r"\[\d{1,4}:\d\d<")
+_BAR = re.compile(r"\[\d{1,4}:\d\d(?::\d\d)?<")
+# A bar that never ended its line, so that whatever came next was printed behind it.
+_BAR_HEAD = re.compile(r"^[^|]{0,60}\d{1,3}%\|[^|]{0,200}\|\s*\d{1,9}/\d{1,9}\s*\[[^\]]{1,80}\]")
 _CHECKPOINT = re.compile(
     r"(?:saved?|saving|wrote|writing|finished saving|successfully saved)\b.{0,60}?\b(?:checkpoint|ckpt|model state|state dict|snapshot)"
     r"|checkpoint.{0,40}?\b(?:saved|written|complete)"
@@ -41,7 +58,11 @@ _CHECKPOINT = re.compile(
 )
 _CHECKPOINT_DONE = re.compile(r"success|\bsaved\b|finished|complete|written|wrote", re.IGNORECASE)
 _WHERE_STEP = re.compile(
-    r"(?:global_step|step|iteration|iter|checkpoint|ckpt|epoch)[\s:=_-]{0,3}(\d{1,9})", re.IGNORECASE
+    r"(global_step|step|iteration|iter|checkpoint|ckpt)[\s:=_-]{0,3}(\d{1,9})(?![\d.]*(?:s|ms|%)\b)", re.IGNORECASE
+)
+_WHERE_EPOCH = re.compile(r"epoch[\s:=_-]{0,3}(\d{1,9})", re.IGNORECASE)
+_WHERE_FILE = re.compile(
+    r"(/(?:[\w.@=-]{1,80}/){0,20}(?!\w{0,40}rank)[\w@=-]{0,40}(?:step|iter|epoch|ckpt|checkpoint)[\w@=-]{0,30}\d[\w@=-]{0,30}\.(?:pt|pth|ckpt|safetensors|bin|distcp|npz|h5))\b"
 )
 _WHERE_PATH = re.compile(r"(/[\w./@=-]{2,200}|[\w.-]{1,80}\.(?:pt|pth|ckpt|safetensors|bin|distcp))")
 _EVAL = re.compile(r"\b(?:evaluat(?:ing|ion)|validat(?:ing|ion)|valid loss|eval_loss|running eval)", re.IGNORECASE)
@@ -63,19 +84,51 @@ def steps(file: LogFile) -> list[Step]:
     found = []
     for line in file.lines:
         text = line.text if len(line.text) < 2000 else line.text[-2000:]
-        low = text.lower()
-        if (
-            line.level in ("error", "fatal")
-            or _OTHER_WORK.search(text)
-            or not (any(w in low for w in _METRIC_WORDS) or _BAR.search(text))
-        ):
+        if bar := _BAR_HEAD.match(line.text):
+            text = bar[0]
+        elif line.level in ("error", "fatal"):
             continue
-        numbers = [int(g) for m in _STEP.finditer(text) for g in m.groups() if g]
-        if numbers:
-            found.append(Step(line, numbers[-1] if "it/s" in low or "s/it" in low else numbers[0]))
-        elif "loss" in low and _DECIMAL.search(text):
-            found.append(Step(line, None))
-    return found
+        step = _step(line, text)
+        if step is not None:
+            found.append(step)
+    return found or _rows(file)
+
+
+def _step(line: LogLine, text: str) -> Step | None:
+    """Of one line; text: what of it is looked at."""
+    low = text.lower()
+    measured = any(w in low for w in _METRIC_WORDS) or _BAR.search(text)
+    if not measured or _OTHER_WORK.search(text) or len(_OPTION.findall(text)) > 1 or _SETTINGS.search(text):
+        return _solver_step(line)
+    numbers = [int(g) for m in _STEP.finditer(text) for g in m.groups() if g]
+    if numbers:
+        return Step(line, numbers[-1] if "it/s" in low or "s/it" in low else numbers[0])
+    return Step(line, None) if "loss" in low and _DECIMAL.search(text) else _solver_step(line)
+
+
+def _solver_step(line: LogLine) -> Step | None:
+    found = _SOLVER.match(split(line.text[:300])[1])
+    number = next((g for g in found.groups() if g), None) if found else None
+    return Step(line, int(number) if number else None) if found else None
+
+
+def _rows(file: LogFile) -> list[Step]:
+    """Rows of a table whose first column counts up, as solvers print their state."""
+    found: list[Step] = []
+    columns = 0
+    for line in file.lines:
+        row = _ROW.match(line.text[:400])
+        if row is None:
+            continue
+        number, width = int(row[1]), len(row[2].split())
+        if found and (width != columns or number <= (found[-1].number or 0)):
+            if len(found) < _ROWS:
+                found.clear()
+            elif width != columns:
+                continue
+        columns = width
+        found.append(Step(line, number))
+    return found if len(found) >= _ROWS else []
 
 
 def signs(file: LogFile, worked: Sequence[Step]) -> tuple[LogLine, ...]:
@@ -125,8 +178,13 @@ def _after(line: LogLine, limit: LogLine | None) -> bool:
 
 
 def _where(line: LogLine) -> str | None:
+    """The checkpoint's own file where its name counts, else its step, epoch or path."""
+    if named := _WHERE_FILE.search(line.text):
+        return named[1]
     if step := _WHERE_STEP.search(line.text):
-        return f"step {step[1]}"
+        return f"step {step[2]}"
+    if epoch := _WHERE_EPOCH.search(line.text):
+        return f"epoch {epoch[1]}"
     path = _WHERE_PATH.search(line.text)
     return path[1] if path else None
 
