@@ -247,3 +247,29 @@ def test_a_task_that_jax_lists_as_unhealthy_is_the_suspect(diagnosed: Diagnose) 
     )
     d = diagnosed({"out.txt": "step 1 loss 2.0\n" + lost})
     assert (d.failure_type, d.suspects.ranks) == ("node-failure", (5,))
+
+
+def test_a_node_that_the_scheduler_took_out_is_the_suspect(knowledge: Knowledge) -> None:
+    own = [f"{r}: rank {r} of 8 on gpu{r // 4:02d}" for r in range(8)]
+    error = [
+        "[rank5]: RuntimeError: CUDA error: unspecified launch failure",
+        "srun: error: gpu01: task 5: Exited with exit code 1",
+    ]
+    drained = "[2026-03-12T05:16:02.000] update_node: node gpu01 reason set to: gpu check failed"
+    mine = _parsed("\n".join([*own, *error]))
+    d = judge(job(mine, log_file(drained, "slurmctld.log", "slurm")), knowledge)
+    assert (d.failure_type, d.suspects.nodes, d.action) == ("cuda-error", ("gpu01",), "restart-excluding")
+    assert any(e.text == drained and e.role == "context" for e in d.evidence)
+    other = judge(job(mine, log_file(drained.replace("gpu01", "cpu77"), "slurmctld.log", "slurm")), knowledge)
+    assert other.suspects.nodes == ()
+    assert all(e.file != "slurmctld.log" for e in other.evidence)
+
+
+def test_what_every_process_reports_is_no_ranks_own_fault(knowledge: Knowledge) -> None:
+    error = "Traceback (most recent call last):\n  File \"/w/t.py\", line 3, in f\n    use(x)\nNameError: name 'x' is not defined"
+    ended = ["srun: error: n1: task 0: Exited with exit code 1", "srun: error: n1: tasks 1-7: Exited with exit code 1"]
+    assert said(knowledge, *error.split("\n"), *ended).suspects.ranks == ()
+    one = [ended[0].replace("task 0", "task 3"), "srun: error: n1: tasks 0-2,4-7: Terminated"]
+    assert said(knowledge, *error.split("\n"), *one).suspects.ranks == (3,)
+    many = [line for _ in range(8) for line in error.split("\n")]
+    assert said(knowledge, *many, ended[0]).suspects.ranks == ()

@@ -26,6 +26,7 @@ def numbers(text: str) -> list[int | None]:
         "Namespace(steps=1000, lr=0.1, batch=32)",
         "config: {'steps': 1000, 'lr': 0.1, 'loss': 'mse'}",
         "Step 3: pip install torch==2.1",
+        "step 0 forward ok (random weights), calling first gradient all-reduce of 1.61 GB",
         "Step 1/5 : FROM nvcr.io/nvidia/pytorch:24.01",
     ],
 )
@@ -49,7 +50,7 @@ def test_a_bar_counts_though_an_error_is_printed_behind_it() -> None:
         ("   0  300.1  -6.77  0 -5.67\n   1000  300.1  -6.77  0 -5.67\n   2000  300.1  -6.77  0 -5.67", 2000),
         ("ENERGY:    1000   20.0  45.1  0.0\nENERGY:    2000   20.0  45.1  0.0", 2000),
         ("Timing for main: time 2019-01-01_00:01:00 on domain   1:    0.51 elapsed seconds", None),
-        ("step 7: max residual 0.31, dt 0.01", 7),
+        ("step 7: residual=0.31, dt=0.01", 7),
     ],
 )
 def test_steps_of_simulations(text: str, last: int | None) -> None:

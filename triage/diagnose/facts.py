@@ -13,6 +13,7 @@ from triage.evidence.collectives import Collectives, analyse
 from triage.evidence.fallen import Fallen, fallen
 from triage.evidence.flight import Flight
 from triage.evidence.flight import analyse as analyse_dumps
+from triage.evidence.job import job_id
 from triage.evidence.match import Finding, Matcher
 from triage.evidence.progress import Step, signs, steps
 from triage.evidence.stacks import Stack, odd_ones
@@ -147,3 +148,9 @@ def rank_of(finding: Finding, file: LogFile | None = None) -> int | None:
 
 def node_of(finding: Finding, file: LogFile | None = None) -> str | None:
     return finding.groups.get("node") or finding.line.node or (file.node if file else None)
+
+
+def job_of(facts: Facts, told: Sequence[Finding]) -> str:
+    """The id of the job: as the lines of its failure say it, those of its cause (`told`) first, else as its files do."""
+    rest = [f for f in facts.findings if f.signature.role in ("root", "cascade")]
+    return job_id(facts.log.files, [f.line.text for f in (*told, *rest)])

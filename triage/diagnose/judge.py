@@ -9,11 +9,11 @@ from triage.diagnose import flight, ownwords, silence, story, wording
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.cause_class import cause_class, common_to_all
 from triage.diagnose.evidence_list import cite
-from triage.diagnose.facts import Facts, gather, own_frame
+from triage.diagnose.facts import Facts, gather, job_of, own_frame
 from triage.diagnose.fingerprint import fingerprint
 from triage.diagnose.made import OWN_CODE
 from triage.diagnose.remedies import fetch_notes, remediation, to_fetch
-from triage.diagnose.suspects import LOCAL_TYPES, suspects
+from triage.diagnose.suspects import LOCAL_TYPES, suspects, taken_out
 from triage.diagnose.verdict import Verdict, decide
 from triage.domain import (
     Cascade,
@@ -28,7 +28,6 @@ from triage.domain import (
     Suspects,
 )
 from triage.evidence.clocks import align
-from triage.evidence.job import job_id
 from triage.evidence.match import Finding, Matcher
 from triage.evidence.progress import progress
 from triage.taxonomy import Taxonomy
@@ -51,7 +50,8 @@ def judge(log: JobLog, knowledge: Knowledge) -> Diagnosis:
     aligned = align(log)
     facts = gather(aligned.log, knowledge.matcher)
     verdict = decide(facts, knowledge.taxonomy, knowledge.cascades)
-    result = replace(_answer(facts, verdict, knowledge), job=job_id(log.files))
+    result = _answer(facts, verdict, knowledge)
+    result = replace(result, job=job_of(facts, verdict.root.findings if verdict.root else ()))
     return story.complete(result, facts, aligned)
 
 
@@ -66,7 +66,10 @@ def _answer(facts: Facts, verdict: Verdict, knowledge: Knowledge) -> Diagnosis:
     frame = own_frame(facts, verdict.root.first)
     if frame is not None:
         context = [Finding(frame.log_line, OWN_CODE), *context]
-    evidence = cite(facts, (verdict.root, *same), [*later, *verdict.cascade], context)
+    kin = [
+        c for c in verdict.rivals if c.failure_type == verdict.root.failure_type and c not in (*same, *later)
+    ]  # the same failure in the words of another part: its kernel's, its program's
+    evidence = cite(facts, (verdict.root, *same, *kin), [*later, *verdict.cascade], context)
     return _with_cause(facts, verdict, evidence, knowledge)
 
 
@@ -116,7 +119,7 @@ def _with_cause(facts: Facts, verdict: Verdict, evidence: list[Evidence], knowle
         remediation=remediation(facts, root, evidence, knowledge.runbooks, action, found, verdict.status, reached),
         runs=_runs(facts.log),
         progress=reached,
-        missing=_missing(facts.log, book, verdict.status),
+        missing=_missing(facts, book, verdict.status, root),
         files=tuple(f.name for f in facts.log.files),
         fingerprint=fingerprint(
             root.failure_type, signature.id, root.first.line.text, (*found.nodes, evidence[0].node or "")
@@ -138,6 +141,8 @@ def _consequences(verdict: Verdict) -> list[str]:
 def _action(facts: Facts, root: Candidate, found: Suspects, book: Runbook) -> str:
     if common_to_all(facts, root):
         return "fix-and-resubmit"
+    if found.nodes and taken_out(facts, root, found.ranks) == found.nodes:
+        return "restart-excluding"
     if root.signature.action and not root.signature.node_fault:
         return root.signature.action
     if book.action == "restart-excluding" and not found.nodes:
@@ -214,16 +219,16 @@ def _without_cause(facts: Facts, verdict: Verdict, context: Sequence[Finding], k
         chain=tuple(e.id for e in evidence if e.role in ("root", "cascade")),
         runs=_runs(facts.log),
         progress=reached,
-        missing=_missing(facts.log, book, end.status),
+        missing=_missing(facts, book, end.status),
         remediation=to_fetch(facts, book, knowledge.runbooks, found, reached) if unseen or kind != "healthy" else (),
         files=tuple(f.name for f in facts.log.files),
     )
 
 
-def _missing(log: JobLog, book: Runbook, status: Status) -> tuple[str, ...]:
-    notes = [*log.missing, *(f"{f.name}: {p}" for f in log.files for p in f.problems)]
+def _missing(facts: Facts, book: Runbook, status: Status, root: Candidate | None = None) -> tuple[str, ...]:
+    notes = [*facts.log.missing, *(f"{f.name}: {p}" for f in facts.log.files for p in f.problems)]
     if status in ("hypothesis", "unknown"):
-        notes += fetch_notes(book, job_id(log.files))
+        notes += fetch_notes(book, job_of(facts, root.findings if root else ()))
     return tuple(notes)
 
 

@@ -7,9 +7,8 @@ import shlex
 from collections.abc import Callable, Mapping
 
 from triage.diagnose.candidates import Candidate
-from triage.diagnose.facts import Facts, node_of, rank_of
+from triage.diagnose.facts import Facts, job_of, node_of, rank_of
 from triage.domain import PLACEHOLDERS, Progress, Suspects
-from triage.evidence.job import job_id
 from triage.text import closing, excluding, host_list, rank_ranges
 
 # A value that may stand in a command: no blank, no character that means something to a shell but [ ] * in host lists.
@@ -63,7 +62,7 @@ def names(facts: Facts, root: Candidate | None, found: Suspects, scheduler: str,
     """A value for each placeholder that the log names; the rest are left out."""
     hosts = () if any(_ADDRESS.fullmatch(node) for node in found.nodes) else found.nodes
     known = {
-        "job": job_id(facts.log.files),
+        "job": job_of(facts, root.findings if root else ()),
         "type": root.failure_type if root else "",
         "node": found.nodes[0] if found.nodes else "",
         "nodes": _nodes(found.nodes, scheduler),

@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from triage.domain import JobLog
 from triage.evidence.job import job_id
+from triage.evidence.known import known_nodes
 from triage.evidence.match import Finding
 from triage.evidence.tracebacks import Traceback
 from triage.heads import split
 
 # Files that hold no job output.
 SYSTEM_KINDS = frozenset({"kernel", "slurm", "sacct", "kubernetes", "fabric"})
+DRAINED = "slurm.node-drained"
 AROUND = timedelta(hours=1)  # of the job's own span of time; what a node logs about it
 ZONES = timedelta(hours=14)
 CLUSTER_GAP = timedelta(hours=6)
@@ -71,12 +74,14 @@ def drop_ignored(best: dict[tuple[str, int], Finding], log: JobLog, tracebacks: 
 
 
 def drop_other_jobs(best: dict[tuple[str, int], Finding], log: JobLog) -> None:
-    """Scheduler files hold the lines of all jobs: those that name another one than ours go."""
+    """Scheduler files hold the lines of all jobs: those that name another one than ours, or a node that is not ours, go."""
     mine = job_id(f for f in log.files if f.kind == "job")
     scheduler = {f.name for f in log.files if f.kind in ("slurm", "sacct")}
+    nodes = known_nodes(replace(log, files=tuple(f for f in log.files if f.name not in scheduler)))
     for key, finding in list(best.items()):
         named = _JOB_NAMED.search(finding.line.text) if mine and key[0] in scheduler else None
-        if named and mine not in named.groups():
+        drained = finding.groups.get("node", "") if finding.signature.id == DRAINED and nodes else ""
+        if (named and mine not in named.groups()) or (drained and drained not in nodes):
             del best[key]
 
 

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from triage.diagnose import quiet
+from triage.diagnose import quiet, sieve
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.facts import Facts, node_of, rank_of
 from triage.diagnose.places import are_launchers
@@ -25,7 +25,10 @@ SPREAD_TYPES = frozenset({"file-not-found", "permission-error", "import-error", 
 LOCAL_TYPES = SPREAD_TYPES | {"storage-error", "launch-failure", "hang", "disk-full"}
 # What only stands on one node: a process that holds a port there, a CPU of another type.
 _HELD_THERE = frozenset({"ascend.port-taken", "jax.port", "kernel.invalid-opcode"})
+# What a sick node may bring about, so that its own health check decides.
+TAKEN_OUT_FOR = frozenset({"cuda-error", "native-crash", "runtime-error", "storage-error", "hang", "nccl-timeout"})
 _KILLED_THERE = re.compile(r"Killed|Out Of Memory")
+_MANY = 4  # processes that say the same without their rank
 _REPORTER = re.compile(r"\*\*\* (?:JOB|STEP) \S+ ON ")
 
 
@@ -70,7 +73,16 @@ def suspects(facts: Facts, root: Candidate | None, others: Sequence[Candidate]) 
             or facts.flight.culprits
             or _there(facts, quiet.silent(facts, others), nodes)
         )
+    nodes = nodes or taken_out(facts, root, ranks)
     return Suspects(nodes=nodes, ranks=ranks, gpus=gpus if at_fault else ())
+
+
+def taken_out(facts: Facts, root: Candidate, ranks: Sequence[int]) -> tuple[str, ...]:
+    """The one node of the cause, or of these ranks, that the scheduler itself took out of service."""
+    out = {f.groups.get("node") for f in facts.findings if f.signature.id == sieve.DRAINED}
+    own = {facts.nodes_of_ranks.get(r) for r in ranks} | {node_of(f) for f in root.findings}
+    found = tuple(node for node in out & own if node)
+    return found if len(found) == 1 and root.failure_type in TAKEN_OUT_FOR else ()
 
 
 def _together(root: Candidate, same: Sequence[Candidate]) -> Candidate:
@@ -160,12 +172,22 @@ def _fallen(facts: Facts, root: Candidate | None = None) -> tuple[int, ...]:
         return ()
     by_pid = [r for r in facts.fallen if r.pid and root and any(_names_pid(f, r.pid) for f in root.findings)]
     found = first_fallen([r for r in facts.fallen if not by_pid or r in by_pid or _same_process(r, by_pid)])
-    if found is None or (found.tasks and are_launchers(facts.log, facts.fallen)):
+    if found is None or _alike(facts, found, root) or (found.tasks and are_launchers(facts.log, facts.fallen)):
         return ()
     everyone = known_ranks(facts.log) | {n for r in facts.fallen for n in r.ranks}
     told_to_end = {f.groups.get("pid") for f in facts.findings if f.signature.id == "te.closing-signal"}
     there = max(max(everyone, default=0), len(told_to_end)) + 1  # ranks count from 0
     return found.ranks if len(found.ranks) * 2 <= there else ()
+
+
+def _alike(facts: Facts, found: Fallen, root: Candidate | None) -> bool:
+    """Did most processes end on their own with the same code, or say the same? Then the first in the list is none at fault."""
+    own = {r for f in facts.fallen if f.status == found.status and not f.status.startswith("-") for r in f.ranks}
+    everyone = known_ranks(facts.log) | {n for r in facts.fallen for n in r.ranks}
+    if found.status.isdigit() and len(own) > 1 and len(own) * 2 > len(everyone):
+        return True
+    said = [f for f in root.findings if rank_of(f) is None] if root else []
+    return len(said) >= _MANY and len(said) * 2 > max(everyone, default=0)
 
 
 def _names_pid(finding: Finding, pid: int) -> bool:

@@ -30,7 +30,7 @@ _SETTINGS = re.compile(
 )
 # Simulation codes: a counter at the head of the line, with figures behind it; or the time that is simulated.
 _SOLVER = re.compile(
-    r"^\s*(?:(?:Time ?|Sim\w* )?steps?|Cycle|Iteration|nstep|istep|ENERGY:|TIMING:|DAV:|RMM:)\s{0,3}[:=#]?\s{0,8}(\d{1,9})\b(?=.{0,80}?(?:(?<![=<>])=|:\s|\s)\s?-?\d{1,9}\.\d{1,15}(?:e[+-]?\d{1,3})?(?![.\w:]))"
+    r"^\s*(?:(?:Time ?|Sim\w* )?steps?|Cycle|Iteration|nstep|istep|ENERGY:|TIMING:|DAV:|RMM:)\s{0,3}[:=#]?\s{0,8}(\d{1,9})[\s,;:|]{1,8}(?:[\w./]{1,24}\s?[=:]\s?)?-?\d{1,9}\.\d{1,15}(?:e[+-]?\d{1,3})?(?![.\w:])"
     r"|^\s*Time = (?:(\d{1,9})(?![\d.e])|\d{1,9}\.\d{1,9}(?:e[+-]?\d{1,3})?)s?\s*$"
     r"|^Timing for main: time \S{8,40} on domain",
     re.IGNORECASE,
