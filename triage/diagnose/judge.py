@@ -66,11 +66,14 @@ def _answer(facts: Facts, verdict: Verdict, knowledge: Knowledge) -> Diagnosis:
     frame = own_frame(facts, verdict.root.first)
     if frame is not None:
         context = [Finding(frame.log_line, OWN_CODE), *context]
-    kin = [
-        c for c in verdict.rivals if c.failure_type == verdict.root.failure_type and c not in (*same, *later)
-    ]  # the same failure in the words of another part: its kernel's, its program's
+    kin = [c for c in verdict.rivals if _is_kin(c, verdict.root) and c not in (*same, *later)]
     evidence = cite(facts, (verdict.root, *same, *kin), [*later, *verdict.cascade], context)
     return _with_cause(facts, verdict, evidence, knowledge)
+
+
+def _is_kin(other: Candidate, root: Candidate) -> bool:
+    """Is it the same failure in the words of another part: the program's beside its kernel's?"""
+    return other.failure_type == root.failure_type and other.signature.component != root.signature.component
 
 
 def _context(facts: Facts) -> list[Finding]:

@@ -172,21 +172,27 @@ def _fallen(facts: Facts, root: Candidate | None = None) -> tuple[int, ...]:
         return ()
     by_pid = [r for r in facts.fallen if r.pid and root and any(_names_pid(f, r.pid) for f in root.findings)]
     found = first_fallen([r for r in facts.fallen if not by_pid or r in by_pid or _same_process(r, by_pid)])
-    if found is None or _alike(facts, found, root) or (found.tasks and are_launchers(facts.log, facts.fallen)):
+    if found is None or (found.tasks and are_launchers(facts.log, facts.fallen)):
         return ()
     everyone = known_ranks(facts.log) | {n for r in facts.fallen for n in r.ranks}
+    if all_alike := _alike(facts, found, everyone):
+        return all_alike
+    if root is not None and _said_by_many(root, everyone):
+        return ()
     told_to_end = {f.groups.get("pid") for f in facts.findings if f.signature.id == "te.closing-signal"}
     there = max(max(everyone, default=0), len(told_to_end)) + 1  # ranks count from 0
     return found.ranks if len(found.ranks) * 2 <= there else ()
 
 
-def _alike(facts: Facts, found: Fallen, root: Candidate | None) -> bool:
-    """Did most processes end on their own with the same code, or say the same? Then the first in the list is none at fault."""
-    own = {r for f in facts.fallen if f.status == found.status and not f.status.startswith("-") for r in f.ranks}
-    everyone = known_ranks(facts.log) | {n for r in facts.fallen for n in r.ranks}
-    if found.status.isdigit() and len(own) > 1 and len(own) * 2 > len(everyone):
-        return True
-    said = [f for f in root.findings if rank_of(f) is None] if root else []
+def _alike(facts: Facts, found: Fallen, everyone: set[int]) -> tuple[int, ...]:
+    """All that ended on their own with the same code, where most did: then the first in the list is no more at fault than the rest."""
+    own = {r for f in facts.fallen if f.status == found.status for r in f.ranks}
+    by_itself = found.status.isdigit() or found.status.startswith("Exited")
+    return tuple(sorted(own)) if by_itself and len(own) > 1 and len(own) * 2 > len(everyone) else ()
+
+
+def _said_by_many(root: Candidate, everyone: set[int]) -> bool:
+    said = [f for f in root.findings if rank_of(f) is None]
     return len(said) >= _MANY and len(said) * 2 > max(everyone, default=0)
 
 
