@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from triage.diagnose import flight, ownwords, silence, story, wording
+from triage.diagnose import ended, flight, ownwords, silence, story, wording
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.cause_class import cause_class, common_to_all
 from triage.diagnose.evidence_list import cite
@@ -94,7 +94,7 @@ def _with_cause(facts: Facts, verdict: Verdict, evidence: list[Evidence], knowle
     found = suspects(facts, root, (*verdict.cascade, *verdict.rivals))
     book = knowledge.runbooks.of[root.failure_type]
     reached = progress(facts.log.files, facts.steps, root.first.line)
-    before = silence.before_the_end(facts, root)
+    before = ended.before_the_end(facts, root)
     action = _AFTER.get(before.kind if before else "") or _action(facts, root, found, book)
     own_file = next(f for f in facts.log.files if f.name == root.first.line.file)
     told = [

@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Literal
 
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.facts import Facts
@@ -20,8 +19,6 @@ HANG_STEPS = 20
 _UNREAD = re.compile(
     r"ermission|no such file|ends? early|was read|cannot be read|truncated|damaged|corrupt|vanished", re.IGNORECASE
 )
-ON_THE_HOUR = timedelta(seconds=60)
-MOST_ZONE = timedelta(hours=14)
 TAIL = 40  # lines at the end of a file in which a line of error level still counts as how it ended
 _OWN_END = 20  # weight from which a marker of a good end is the program's own
 _POD_FAILED = re.compile(r"Status:\s{1,40}Failed\s*$")
@@ -204,24 +201,24 @@ def _stood_still(facts: Facts) -> Ending | None:
         after = [line.time for line in file.lines if line.time]
         if len(timed) < 3 or not after:
             continue
-        silence, pace = _silence(timed, after[-1])
-        if silence > HANG_SILENCE and silence > pace * HANG_STEPS:
+        still, pace = silence(timed, after[-1])
+        if still > HANG_SILENCE and still > pace * HANG_STEPS:
             last = timed[-1]
             said = (
-                f"No step for {_span(silence)} while lines went on to the end: the last is {file.name}:{last.number}. "
+                f"No step for {in_words(still)} while lines went on to the end: the last is {file.name}:{last.number}. "
                 "No line says why."
             )
             return Ending("hung", "unknown", said, Finding(last, STILL))
     return None
 
 
-def _silence(timed: Sequence[LogLine], end: datetime) -> tuple[timedelta, timedelta]:
+def silence(timed: Sequence[LogLine], end: datetime) -> tuple[timedelta, timedelta]:
     """(time since the last step, usual time between the kept steps)."""
     times = [line.time for line in timed if line.time]
     return end - times[-1], (times[-1] - times[0]) / (len(times) - 1)
 
 
-def _span(time: timedelta) -> str:
+def in_words(time: timedelta) -> str:
     minutes = int(time.total_seconds() // 60)
     return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
 
@@ -251,55 +248,3 @@ def _looks_bad(line: LogLine, last: bool) -> bool:
     if _HARMLESS.search(text):
         return False
     return bool(_SAYS_ERROR.search(split(line.text)[1][:200]) or (last and _BAD_WORD.search(text)))
-
-
-@dataclass(frozen=True, slots=True)
-class Before:
-    """What came before a job was ended from outside: a hang, its work's completion, or what may be another time zone."""
-
-    kind: Literal["hang", "done", "zone"]
-    said: str
-
-
-def before_the_end(facts: Facts, root: Candidate) -> Before | None:
-    """When the job was ended from outside after a long silence between steps; None otherwise."""
-    if root.failure_type not in ("time-limit", "cancelled"):
-        return None
-    end = root.first.line
-    timed = [s.line for s in facts.steps.get(end.file, ()) if s.line.time and s.line.number < end.number]
-    if not end.time or len(timed) < 3:
-        return None
-    silence, pace = _silence(timed, end.time)
-    if silence <= HANG_SILENCE or silence <= pace * HANG_STEPS:
-        return None
-    last, done = f"{timed[-1].file}:{timed[-1].number}", facts.done.get(end.file)
-    if done is not None and timed[-1].number < done < end.number:
-        return Before(
-            "done",
-            f"The program had said before that its work was complete ({end.file}:{done}); it did not come to its end, and was ended "
-            f"{_span(silence)} after its last step: nothing is lost, and nothing has to be run again.",
-        )
-    if _may_be_zone(facts, end, timed[-1]):
-        return Before(
-            "zone",
-            f"The stamp of this line is {_span(silence)} after the last step ({last}): a whole number of hours, so either Slurm writes "
-            "another time zone than the job, or the job hung; the accounting (`sacct -o Start,End`) tells which.",
-        )
-    return Before(
-        "hang",
-        f"The last step ({last}) was {_span(silence)} before: the job hung, made no progress, and was ended only then.",
-    )
-
-
-def _may_be_zone(facts: Facts, end: LogLine, last: LogLine) -> bool:
-    """Is the end a whole number of hours after the last step, by a stamp of Slurm's own, with no other line between?"""
-    if end.program != "slurm" or end.time is None or last.time is None or (end.time - last.time) > MOST_ZONE:
-        return False
-    between = [
-        line.time
-        for file in facts.log.files
-        for line in file.lines
-        if line.time and line is not end and line.program != "slurm" and line.time > last.time + ON_THE_HOUR
-    ]
-    off = (end.time - last.time) % timedelta(hours=1)
-    return not between and min(off, timedelta(hours=1) - off) <= ON_THE_HOUR

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from triage.diagnose import joining
+from triage.diagnose import joining, lastwords
 from triage.diagnose.candidates import SKEW
 from triage.diagnose.facts import Facts
 from triage.domain import Diagnosis, Evidence, LogLine, Timeline
@@ -39,7 +39,7 @@ def complete(result: Diagnosis, facts: Facts, aligned: Aligned) -> Diagnosis:
     if result.outcome == "healthy":
         return replace(result, timeline=Timeline((), aligned.notes))
     result = _first_other_error(result, facts)
-    result, joins = joining.apply(result, facts, aligned.guessed)
+    result, joins = joining.apply(lastwords.with_last_words(result, facts), facts, aligned.guessed)
     failed = _line(facts, result.evidence[0]) if result.evidence and result.outcome != "hung" else None
     waited = max((timedelta(milliseconds=w.ran) for w in facts.collectives.waits if w.ran), default=None)
     done = result.outcome == "interrupted" and result.action == "none"
@@ -54,7 +54,8 @@ def complete(result: Diagnosis, facts: Facts, aligned: Aligned) -> Diagnosis:
     seen = moments(
         facts.log.files, result.evidence, _marked(result, facts), facts.collectives.began, dict(aligned.offsets or {})
     )
-    return replace(result, timeline=Timeline(seen, aligned.notes, joins))
+    result = replace(result, timeline=Timeline(seen, aligned.notes, joins))
+    return replace(result, missing=(*result.missing, *lastwords.told_nothing(result, facts)))
 
 
 def _chain(result: Diagnosis) -> tuple[str, ...]:

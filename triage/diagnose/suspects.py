@@ -178,17 +178,17 @@ def _fallen(facts: Facts, root: Candidate | None = None) -> tuple[int, ...]:
     if all_alike := _alike(facts, found, everyone):
         return all_alike
     if root is not None and _said_by_many(root, everyone):
-        return ()
+        return tuple(range(len(everyone))) if everyone == set(range(len(root.findings))) else ()
     told_to_end = {f.groups.get("pid") for f in facts.findings if f.signature.id == "te.closing-signal"}
     there = max(max(everyone, default=0), len(told_to_end)) + 1  # ranks count from 0
     return found.ranks if len(found.ranks) * 2 <= there else ()
 
 
 def _alike(facts: Facts, found: Fallen, everyone: set[int]) -> tuple[int, ...]:
-    """All that ended on their own with the same code, where most did: then the first in the list is no more at fault than the rest."""
+    """All that ended on their own with the same code, where every rank did: then the first in the list is no more at fault than the rest."""
     own = {r for f in facts.fallen if f.status == found.status for r in f.ranks}
     by_itself = found.status.isdigit() or found.status.startswith("Exited")
-    return tuple(sorted(own)) if by_itself and len(own) > 1 and len(own) * 2 > len(everyone) else ()
+    return tuple(sorted(own)) if by_itself and len(own) > 1 and own >= everyone else ()
 
 
 def _said_by_many(root: Candidate, everyone: set[int]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from triage.diagnose import joining, outlived, quiet, silence
+from triage.diagnose import ended, joining, outlived, quiet
 from triage.diagnose.candidates import Candidate, Explained, candidates, explanations, rank_causes
 from triage.diagnose.facts import Facts
 from triage.domain import Cascade, Outcome, Status
@@ -49,7 +49,7 @@ def decide(facts: Facts, labels: Taxonomy, cascades: Sequence[Cascade]) -> Verdi
     consequences += [c for c in roots if c.signature.id in led]
     if ranked:
         root, rivals = ranked[0], ranked[1:]
-        before = silence.before_the_end(facts, root)
+        before = ended.before_the_end(facts, root)
         hung = before is not None and before.kind == "hang"
         status = _status(root, rivals, pairs)
         if before is not None and before.kind == "zone" and status == "established":

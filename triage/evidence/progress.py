@@ -48,6 +48,7 @@ _OTHER_WORK = re.compile(
     re.IGNORECASE,
 )
 _BAR = re.compile(r"\[\d{1,4}:\d\d(?::\d\d)?<")
+_CLOCK = re.compile(r"\[\d{1,4}:\d\d")
 # A bar that never ended its line, so that whatever came next was printed behind it.
 _BAR_HEAD = re.compile(r"^[^|]{0,60}\d{1,3}%\|[^|]{0,200}\|\s*\d{1,9}/\d{1,9}\s*\[[^\]]{1,80}\]")
 _CHECKPOINT = re.compile(
@@ -129,6 +130,12 @@ def _rows(file: LogFile) -> list[Step]:
         columns = width
         found.append(Step(line, number))
     return found if len(found) >= _ROWS else []
+
+
+def is_other_work(line: LogLine) -> bool:
+    """Is it the bar of a preparation: of loading, mapping, generating data?"""
+    text = line.text[-2000:]
+    return bool(_OTHER_WORK.search(text) and _CLOCK.search(text))
 
 
 def signs(file: LogFile, worked: Sequence[Step]) -> tuple[LogLine, ...]:
