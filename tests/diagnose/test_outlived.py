@@ -141,3 +141,11 @@ def test_what_the_job_worked_on_after_is_not_what_ended_it(knowledge: Knowledge)
     assert told(judge(job(f"{steps(1, 9)}\n{save}\n{steps(9, 29)}\n{ecc}"), knowledge)) == ("failed", "ecc-error")
     assert told(judge(job(f"{steps(1, 9)}\n{save}\n{ecc}"), knowledge))[0] == "failed"
     assert told(judge(job(f"{steps(1, 9)}\n{save}\n{steps(9, 29)}"), knowledge)) == ("failed", "disk-full")
+
+
+def test_a_job_that_was_preempted_and_then_could_not_start_is_not_merely_preempted(knowledge: Knowledge) -> None:
+    taken = "slurmstepd: error: *** JOB 555 ON n1 CANCELLED AT 2026-03-04T02:03:00 DUE TO PREEMPTION ***"
+    missing = "Traceback (most recent call last):\n  File \"/w/t.py\", line 1, in <module>\n    import flash_attn\nImportError: cannot import name 'x' from 'flash_attn'"
+    assert told(judge(job(f"{steps(1, 9)}\n{taken}\n{missing}"), knowledge)) == ("failed", "import-error")
+    closing = "ImportError: sys.meta_path is None, Python is likely shutting down"
+    assert told(judge(job(f"{steps(1, 9)}\n{taken}\n{closing}"), knowledge)) == ("interrupted", "preempted")

@@ -37,6 +37,8 @@ _NO_NUMBER = re.compile(r"(?<![\w-])(?:nan|inf)\b(?! iter)", re.IGNORECASE)  # b
 _SAID_AHEAD = frozenset({"cloud.session-ends"})
 _SPOILS = frozenset({"loss-spike", "storage-error", "network-error"})  # slow to end a job
 _STEPS_SINCE = 5
+_AT_START = frozenset({"import-error", "version-mismatch", "syntax-error", "argument-error"})
+_SHUTS_DOWN = re.compile(r"meta_path is None|shutting down")
 _UNLABELLED = 3  # signs of work that do not say whose they are
 _BESIDE = 3  # lines around a logged traceback in which the program says what it does instead
 
@@ -114,13 +116,26 @@ def _said_to_go_on(facts: Facts, finding: Finding) -> bool:
 def survived_last(facts: Facts, ranked: Sequence[Candidate], pairs: Sequence[Explained]) -> list[Candidate]:
     """Causes from the likeliest down, those that the job worked on after behind the ones that it did not, where they
     brought none of these about."""
-    fatal = [c for c in ranked if not _survived(facts, c)]
+    fatal = [c for c in ranked if not _survived(facts, c) and not _began_again(c, ranked)]
     later = [
         c
         for c in ranked
         if c not in fatal and fatal and not any(e.by is c and any(e.effect is f for f in fatal) for e in pairs)
     ]
     return [*(c for c in ranked if c not in later), *later]
+
+
+def _began_again(ended: Candidate, ranked: Sequence[Candidate]) -> bool:
+    """Was the job ended from outside, started again in the same file, and failed in starting?"""
+    if ended.signature.outcome != "interrupted":
+        return False
+    lines = [f.line for f in ended.findings]
+    return any(
+        c.failure_type in _AT_START
+        and not _SHUTS_DOWN.search(c.first.line.text)
+        and all(c.first.line.file == line.file and c.first.line.number > line.number for line in lines)
+        for c in ranked
+    )
 
 
 def _survived(facts: Facts, candidate: Candidate) -> bool:
