@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triage.text import closing, excluding, host_list
+from triage.text import closing, excluding, host_list, middle_cut
 
 
 @pytest.mark.parametrize(
@@ -82,3 +82,13 @@ def test_what_is_no_host_name_reaches_no_command(host: str) -> None:
     for scheduler in ("slurm", "lsf", "sge", "flux", "pbs", "kubernetes"):
         assert excluding(scheduler, ["n1", host]) == closing(scheduler, ["n1", host], "triage:hang") == ""
     assert closing("slurm", ["n1"], "a b; c") == ""
+
+
+def test_a_long_line_is_cut_in_the_middle_around_its_reason() -> None:
+    plain = "it begins so " + "x " * 200 + "and ends with the reason"
+    assert middle_cut(plain, 80).startswith("it begins so") and middle_cut(plain, 80).endswith("with the reason")
+    inside = "it begins so " + "x " * 200 + "connection refused by peer " + "y " * 200
+    assert "connection refused by peer" in middle_cut(inside, 120) and middle_cut(inside, 120).endswith(" ...")
+    for limit in (40, 80, 200):
+        assert len(middle_cut(plain, limit)) <= limit and len(middle_cut(inside, limit)) <= limit + 4
+    assert middle_cut("short", 80) == "short"

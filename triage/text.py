@@ -14,6 +14,7 @@ _UNSEEN = re.compile(
 _NO_END = re.compile(r"['\"]?[$`\\&*~!{]|;[A-Za-z]|\|\s?[a-z]")
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,253}")
 
+_LEAD = 20  # characters before a reason that say whose it is
 # How programs say why: a status, a refusal, something that is not there.
 _REASON = re.compile(
     r"(?i)\b(?:[45]\d\d [A-Z][a-z]+(?: [A-Z][a-z]+)*|too ?many ?\w+|(?:access|permission|pull access) denied|refused|unauthori[sz]ed|"
@@ -123,9 +124,8 @@ def middle_cut(text: str, limit: int) -> str:
     head = text[: limit // 2].rsplit(" ", 1)[0]
     room = limit - len(head) - 10
     told = _REASON.search(text, len(head))
-    start = min(told.start(), len(text) - room) if told else len(text) - room
-    rest = text[start : start + room]
-    rest = rest if told and start == told.start() else rest.split(" ", 1)[-1]
+    start = min(max(told.start() - _LEAD, len(head)) if told else len(text), len(text) - room)
+    rest = text[start : start + room].split(" ", 1)[-1]
     return f"{head} ... {rest}" + (" ..." if start + room < len(text) else "")
 
 

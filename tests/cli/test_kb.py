@@ -135,14 +135,28 @@ def test_show_what_is_not_there() -> None:
 
 # ------------------------------------------------------------------------------------------------ search
 def test_search_says_why() -> None:
-    first, _, _ = run("search", "Got completion with error 12, opcode 0, len 0, vendor err 129").stdout.partition(
-        "\n0."
-    )
+    shown = run("search", "Got completion with error 12, opcode 0, len 0, vendor err 129").stdout
+    _, first, *_ = shown.split("\n0.")
     assert (
         "modelarts-roce-completion-error-12\n      InfiniBand completion error 12 on an unstable RoCE network\n"
         in first
     )
     assert "      why: " in first and "      fix: NCCL_IB_GID_INDEX=3" in first
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("Xid 79 GPU has fallen off the bus", [("signature", "xid.79"), ("runbook", "gpu-lost")]),
+        ("PMIX ERROR", [("signature", "mpi.pmi")]),
+        ("disk quota", [("signature", "st.quota"), ("runbook", "disk-full")]),
+        ("KeyError: 'lm_loss'", [("signature", "py.key-error"), ("runbook", "key-error")]),
+    ],
+)
+def test_search_finds_signatures_and_runbooks_too(text: str, wanted: list[tuple[str, str]]) -> None:
+    found = [(entry["kind"], entry["id"]) for entry in asked("search", text)["known"]]
+    assert [entry for entry in wanted if entry not in found] == []
+    assert f"{wanted[0][0]} {wanted[0][1]}: " in run("search", text).stdout
 
 
 def test_search_finds_own_incidents_at_once(good: Path) -> None:
@@ -156,7 +170,8 @@ def test_search_finds_own_incidents_at_once(good: Path) -> None:
 def test_search_for_what_is_not_known() -> None:
     result = run("search", "how to bake bread")
     assert (result.stdout, result.stderr.count("nothing like it is known")) == ("", 1)
-    assert asked("search", "how to bake bread")["similar"] == []
+    found = asked("search", "how to bake bread")
+    assert (found["similar"], found["known"]) == ([], [])
 
 
 def test_search_goes_on_without_an_index() -> None:

@@ -81,22 +81,24 @@ def search(
     limit: int = typer.Option(5, "--limit", "-k", min=1, max=1000, help="At most so many."),
     format: str = _FORMAT,  # noqa: A002
 ) -> None:
-    """Find past incidents like this one, and say why they are alike."""
+    """Find what is known of this: signatures, runbooks, and past incidents with the reason why they are alike."""
     chosen = output.check_format(format, ("text", "json"))
     if not any(word.strip() for word in text):
         raise UsageError("nothing to search for", 'give words or lines of a log: triage kb search "NCCL timeout"')
-    from triage.cli import kb_entries, kb_view, recalling, wiring
+    from triage.cli import kb_entries, kb_search, kb_view, recalling, wiring
     from triage.retrieve.rank import MIN_SCORE_ASKED, Query
 
     kb_entries.check_type(failure_type)
     query = Query(" ".join(text), failure_type or "")
     found, problems = recalling.similar(wiring.settings(), query, limit, MIN_SCORE_ASKED)
+    known = kb_search.known("\n".join(text), failure_type or "")
     if chosen == "json":
-        _write_json({"similar": kb_view.similar_json(found), "missing": list(problems)})
-    elif found:
-        output.write(kb_view.as_hits(found, output.width()))
+        rules = [entry.document() for entry in known]
+        _write_json({"known": rules, "similar": kb_view.similar_json(found), "missing": list(problems)})
+    elif found or known:
+        output.write(kb_view.as_known(known, output.width()) + kb_view.as_hits(found, output.width()))
     _tell(problems)
-    if not found:
+    if not found and not known:
         output.note("nothing like it is known; use other words, or `triage kb list`")
 
 

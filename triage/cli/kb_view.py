@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from triage.cli.kb_entries import Entry
+from triage.cli.kb_search import Known
 from triage.domain import Similar
 from triage.report import as_json
 from triage.runbooks import SECTIONS
@@ -39,9 +40,19 @@ def _labels(summary: dict[str, Any]) -> Iterator[str]:
         yield f"({summary['origin']})"
 
 
+def as_known(found: Sequence[Known], width: int) -> str:
+    """A line for each signature and runbook, to be shown whole by `triage kb show ID`."""
+    lines = [
+        line
+        for entry in found
+        for line in wrapped(f"{entry.kind} {entry.id}: {entry.title} ({entry.why})", width, "", "      ")
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
 def as_hits(found: Sequence[Similar], width: int) -> str:
     """Each incident with its place in the order, why it is like the question, and the first thing that was done."""
-    return "\n".join(line for similar in found for line in _hit(similar, width)) + "\n"
+    return "".join(f"{line}\n" for similar in found for line in _hit(similar, width))
 
 
 def _hit(similar: Similar, width: int) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator
@@ -109,13 +110,22 @@ def _hypotheses(r: dict[str, Any], width: int, details: bool) -> Iterator[str]:
 
 
 def _similar(r: dict[str, Any], width: int, details: bool) -> Iterator[str]:
-    shown = r["similar"] if details else r["similar"][:SIMILAR]
+    shown = r["similar"] if details else [s for s in r["similar"] if _tells(s)][:SIMILAR]
     if shown:
         yield "Similar incidents"
         for s in shown:
             yield from _wrap(f"{s['incident']}: {s['title']}", width, "  ", "     ")
             yield from _wrap(s["why"], width, "     ", "     ")
         yield ""
+
+
+def _tells(similar: dict[str, Any]) -> bool:
+    """Does more than its type and words of plain English make it alike? Terms with a digit, a capital or an underscore do."""
+    why = str(similar["why"])
+    named = ("same fingerprint", "same signature", "both mention", "same component")
+    shared = re.search(r"shared words ((?:`[^`]*`(?:, )?)+)", why)
+    terms = re.findall(r"`([^`]*)`", shared[1]) if shared else []
+    return any(reason in why for reason in named) or any(re.search(r"\d|_|[A-Z]{2}|[a-z][A-Z]", term) for term in terms)
 
 
 def _runs(r: dict[str, Any], width: int) -> Iterator[str]:
