@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -48,6 +55,45 @@ def main(what: str, url: str, count: str = "1") -> None:
     elif what == "open":
         with IncidentStore.open(url) as store:
             sys.stdout.write(f"{len(store.list())}\n")
+
+
+def killed(url: str, seconds: float) -> list[str]:
+    """What a writer said, killed so long after its first word; forked, as an interpreter takes longer to start than it lives."""
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            _live(url, lambda line: os.write(theirs, f"{line}\n".encode()))
+        finally:
+            os._exit(1)
+    os.close(theirs)
+    said = os.read(ours, 1 << 16)
+    time.sleep(seconds)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    while piece := os.read(ours, 1 << 16):
+        said += piece
+    os.close(ours)
+    return said.decode().split("\n")[:-1]
+
+
+def _live(url: str, say: Callable[[str], object]) -> None:
+    """Files attempts of a few jobs, reads again and resolves, until it is killed; says what is committed."""
+    from tests.store.samples import ECC, as_json
+    from triage.domain import InputFile
+    from triage.store.incidents import IncidentStore
+    from triage.store.values import JobRef, Verdict
+
+    with IncidentStore.open(url) as store:
+        for n in itertools.count():
+            d = replace(ECC, inputs=(InputFile("a", "/a", n, f"{os.getpid()}.{n}", f"{os.getpid()}.{n}"),))
+            job = JobRef(f"{(os.getpid() + n) % 5}_{n}", scheduler="slurm")
+            filed = store.file(d, as_json(d), job, window=timedelta(days=1)).incident
+            say(f"filed {filed}")
+            store.revise(filed, ECC, as_json(ECC))
+            if n % 30 == 29:
+                store.resolve(filed, Verdict("confirmed", "ada"))
+                say(f"resolved {filed}")
 
 
 if __name__ == "__main__":

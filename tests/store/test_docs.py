@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from typer.testing import CliRunner
 
 from tests.store.processes import ROOT
 from tests.store.samples import ECC, OOM, as_json
+from triage.cli.incidents import app
 from triage.errors import NotFoundError
 from triage.store import migrate, tables
 from triage.store.incidents import IncidentStore
@@ -49,12 +51,17 @@ def python3(command: str, folder: Path) -> None:
     subprocess.run([sys.executable, "-c", code[1]], cwd=folder, env=environment, check=True)
 
 
-def test_the_back_up_holds_what_was_just_written(tmp_path: Path) -> None:
-    with IncidentStore.open(f"sqlite:///{tmp_path}/triage.db") as store:
+def test_the_back_up_holds_what_was_just_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    backup, restore = (line.split("#")[0].split()[2:] for line in blocks("sh", "backup")[0].splitlines())
+    monkeypatch.setenv("TRIAGE_HOME", str(tmp_path / "one"))
+    with IncidentStore.open(f"sqlite:///{tmp_path}/one/triage.db") as store:
         store.record(ECC, as_json(ECC))
-        python3(blocks("sh", "VACUUM INTO")[0], tmp_path)
+        assert CliRunner().invoke(app, backup).exit_code == 0
 
-    with IncidentStore.open(f"sqlite:///{tmp_path}/triage-copy.db") as copy:
+    monkeypatch.setenv("TRIAGE_HOME", str(tmp_path / "two"))
+    assert CliRunner().invoke(app, restore).stdout == "1 incident restored from triage-copy.db\n"
+    with IncidentStore.open(f"sqlite:///{tmp_path}/two/triage.db") as copy:
         assert copy.get(1).result["failure_type"] == "ecc-error"
 
 

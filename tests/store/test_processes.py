@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
 import sqlalchemy as sa
 
 from tests.store import processes
@@ -14,10 +16,10 @@ from triage.store import tables
 from triage.store.incidents import IncidentStore
 
 
-def test_four_processes_write_fifty_each(url: str) -> None:
+def test_eight_processes_write_twenty_five_each(url: str) -> None:
     IncidentStore.open(url).close()
 
-    workers = [processes.start("record", url, "50") for _ in range(4)]
+    workers = [processes.start("record", url, "25") for _ in range(8)]
     printed = [int(line) for worker in workers for line in processes.end(worker).split()]
 
     with IncidentStore.open(url) as store:
@@ -68,6 +70,39 @@ def test_a_writer_killed_at_any_moment_loses_nothing_acknowledged(url: str) -> N
             assert connection.scalar(whole) == 2 * len(found)
             if connection.dialect.name == "sqlite":
                 assert connection.exec_driver_sql("PRAGMA integrity_check").scalar() == "ok"
+
+
+@pytest.mark.parametrize("kills", [15, pytest.param(200, marks=pytest.mark.service)])
+def test_a_loop_that_files_revises_and_resolves_killed_at_random_moments(url: str, kills: int) -> None:
+    """What it said is committed, and nothing is there by halves: each incident has its attempts, readings and evidence."""
+    IncidentStore.open(url).close()
+    chance = random.Random(kills)
+    said: dict[str, set[int]] = {"filed": set(), "resolved": set()}
+    for _ in range(kills):
+        for line in processes.killed(url, chance.random() * 0.1):
+            what, _, number = line.partition(" ")
+            said[what].add(int(number))
+
+    with IncidentStore.open(url) as store:
+        found = {s.id: s for s in store.list(limit=100_000)}
+        assert said["filed"] <= found.keys()
+        assert {i for i in said["resolved"] if found[i].verdict != "confirmed"} == set()
+        assert said["filed"]
+        assert sum(s.attempts for s in found.values()) >= kills
+        for incident in found:
+            whole = store.get(incident)
+            assert [a.number for a in whole.attempts] == list(range(1, whole.summary.attempts + 1))
+            assert [v.version for v in whole.versions] == list(range(1, len(whole.versions) + 1))
+            assert {v.attempt for v in whole.versions} == {a.number for a in whole.attempts}
+        with store._engine.connect() as connection:
+            count = {
+                t: connection.scalar(sa.select(sa.func.count()).select_from(t))
+                for t in (tables.Evidence, tables.Diagnosis)
+            }
+            assert count[tables.Evidence] == 2 * count[tables.Diagnosis]
+            if connection.dialect.name == "sqlite":
+                assert connection.exec_driver_sql("PRAGMA integrity_check").scalar() == "ok"
+                assert connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall() == []
 
 
 def test_a_first_start_killed_in_the_middle_leaves_nothing_half_made(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
 
 import typer
@@ -14,6 +15,7 @@ from triage.cli import output
 from triage.domain import Outcome, Status
 from triage.errors import UsageError
 from triage.store.values import Filters, Sort, VerdictKind
+from triage.text import how_many
 
 if TYPE_CHECKING:
     from triage.store.incidents import IncidentStore
@@ -168,6 +170,31 @@ def resolve(
     learnt = rules_signatures.after_outcome(incident, llm, kept.who, say=chosen == "text")
     if chosen == "json":
         output.write_last(json.dumps(resolving.as_json(incident, kept) | {"learned": learnt}, ensure_ascii=False))
+
+
+@app.command()
+def backup(file: Path = typer.Argument(metavar="FILE", help="The copy to make: one SQLite file.")) -> None:
+    """Copy the whole database to a file, while others may write to it."""
+    from triage import config
+    from triage.store.backup import Backup
+
+    with Backup.open(config.load().database_url) as store:
+        count = store.write(file)
+    output.write_last(f"{file}: {how_many(count, 'incident')}, {file.stat().st_size:,} bytes")
+
+
+@app.command()
+def restore(
+    file: Path = typer.Argument(metavar="FILE", help="A copy that `triage incidents backup` made."),
+    replace: bool = typer.Option(False, "--replace", help="Although the database holds something: it is lost."),
+) -> None:
+    """Put a copy in the place of the database, all of it or nothing."""
+    from triage import config
+    from triage.store.backup import Backup
+
+    with Backup.open(config.load().database_url) as store:
+        count = store.restore(file, replace)
+    output.write_last(f"{how_many(count, 'incident')} restored from {file}")
 
 
 def _open() -> IncidentStore:
