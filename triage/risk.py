@@ -10,6 +10,7 @@ _NOT_DONE = re.compile(r"(?i)^(?:do not|never|ask)\b")
 _SAID = re.compile(
     r"""(?ix)
     (?<!\ba\ )(?<!\bthe\ )\breboot\b
+    | \b(?:often|by|with)\ a\ reboot\b
     | \bcold\ power\ cycle\b | (?<!\bthe\ )\bpower-cycle\b
     | (?<!\ba\ )(?<!\bthe\ )(?<!-)\bkill\b(?!-)
     | (?<!ask\ for\ )\b(?:delete|remove|purge|wipe|erase|clear)\b(?!\ code)

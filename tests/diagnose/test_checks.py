@@ -50,6 +50,12 @@ KNOWN = {
         ),
         ("dmesg -T | grep -i oom on the node", {}, "Confirm the cause on the node", "dmesg -T | grep -i oom"),
         ("ls -l of the file against its peers", {}, "Confirm the cause: `ls -l` of the file against its peers", ""),
+        (
+            "ls -ld PATH on the failing node; dmesg of the same minute",
+            {"path": "/data/a"},
+            "Confirm the cause on the failing node",
+            "ls -ld /data/a",
+        ),
         ("last lines of that task", {}, "Confirm the cause: look at last lines of that task", ""),
         ("lsof FILE on the nodes of the job", {}, "Confirm the cause: `lsof <path>` on the nodes of the job", ""),
     ],

@@ -52,6 +52,7 @@ def test_the_steps_follow_the_figures(knowledge: Knowledge) -> None:
     assert "process 1987654 holds 14.02 GiB" in d.root_cause
     d = judge(job(CUT_UP), knowledge)
     assert next(s for s in d.remediation if s.risk != "read-only").step.startswith("Set PYTORCH_CUDA_ALLOC_CONF")
+    assert sum("expandable_segments" in step.step for step in d.remediation) == 1
     d = judge(job(ALONE), knowledge)
     assert not any("End process" in step.step for step in d.remediation)
     assert "lfs" not in " ".join(commands(d))

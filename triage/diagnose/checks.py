@@ -108,7 +108,8 @@ def of_scheduler(check: str, scheduler: str) -> str:
 def _lacks(command: str, rest: str) -> bool:
     """Is what the command reads told in the words that follow it?"""
     last = command.rpartition("|")[2].strip()
-    return bool(rest) and (rest.startswith((" of ", " over ")) or command.partition(" ")[0] in _READS or last == "grep")
+    unnamed = command.partition(" ")[0] in _READS and "/" not in command
+    return bool(rest) and (rest.startswith((" of ", " over ")) or unnamed or last == "grep")
 
 
 def _parts(check: str) -> list[str]:

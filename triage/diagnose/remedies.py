@@ -18,6 +18,7 @@ from triage.risk import destroys
 MAX_STEPS = 7
 MAX_CONFIRM = 2
 MAX_ACT = 2
+_UNNAMED = re.compile(r" \((?:under \w+, )?`[^`]*<nodes>[^`]*`\)")  # an option is no help without its nodes
 # After these the job runs again before anything is repaired; with the others, what is to change comes first.
 _AT_ONCE = frozenset({"restart-excluding", "kill-and-restart"})
 # What a remedy may say that the action speaks against: no restart before the cluster team has looked, no drain of an unknown node.
@@ -65,7 +66,7 @@ class _Case:
 
     def _remedy(self, step: RunbookStep) -> Remedy:
         known = self.to_read if step.risk == "read-only" else self.known
-        text, why = fill_text(step.step, known), fill_text(step.why, known)
+        text, why = _UNNAMED.sub("", fill_text(step.step, known)), fill_text(step.why, known)
         command, missing = fill_command(step.command, known)
         if missing and step.risk != "destructive":
             text += f" (`{command}`; this log does not name {', '.join(f'<{name}>' for name in missing)})"
@@ -134,11 +135,10 @@ def _act(case: _Case, root: Candidate, books: Runbooks) -> list[Remedy]:
     remedy = root.signature.remedy
     own = case.steps(case.book.act)
     telling = [step for step in own if step.command]
-    words = left_of(remedy, [step.step for step in (*doing, *telling)], _BARRED.get(case.here.action, frozenset()))
-    first = [_remedy_step(words, root, case)] if words else []
     shown = [step for step in own if step.step in case.shown]
-    if shown and root.failure_type not in _ALSO:
-        first = []
+    said = [step.step for step in (*doing, *telling, *shown)]
+    words = left_of(remedy, said, _BARRED.get(case.here.action, frozenset()))
+    first = [_remedy_step(words, root, case)] if words and (not shown or root.failure_type in _ALSO) else []
     rest = [step for step in own if step not in shown and (step.command or not says(step.step, remedy))]
     if case.here.action in _AT_ONCE:
         telling += [step for step in rest if step.step in case.special]
