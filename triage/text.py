@@ -11,7 +11,7 @@ _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
-_NO_END = re.compile(r"['\"]?[$`\\&*~!{]|;[A-Za-z]|\|\s?[a-z]")
+_NO_END = re.compile(r"['\"]?(?:[$`~{]|[&*!]\S)|;[A-Za-z]")
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,253}")
 
 _LEAD = 20  # characters before a reason that say whose it is

@@ -75,3 +75,11 @@ def test_a_job_that_used_up_its_node_itself_is_told_so(diagnosed: Diagnose) -> N
     )
     d = diagnosed({"out.txt": NCCL + STEPS + DIED, "dmesg-gn02.txt": kernel})
     assert (d.failure_type, d.action, d.suspects.ranks) == ("host-out-of-memory", "fix-and-resubmit", (6,))
+
+
+def test_a_job_that_does_not_tell_its_processes_clears_no_fault_that_would_explain_it(diagnosed: Diagnose) -> None:
+    kernel = AT + "NVRM: Xid (PCI:0000:4b:00): 79, pid=99231, name=trtllm-build, GPU has fallen off the bus.\n"
+    own = "Traceback (most recent call last):\nsubprocess.CalledProcessError: Command 'x' returned non-zero exit status 134.\n"
+    assert diagnosed({"out.txt": STEPS + own, "dmesg-gn02.txt": kernel}).failure_type == "gpu-lost"
+    own = OWN.split("srun", maxsplit=1)[0].replace("1: ", "")
+    assert diagnosed({"out.txt": STEPS + own, "dmesg-gn02.txt": kernel}).failure_type == "key-error"

@@ -232,6 +232,7 @@ def test_the_group_that_waited_first_is_cited_first(knowledge: Knowledge) -> Non
         "srun: error: Node failure on n1'$(id)'",
         "slurmstepd: error: *** STEP 9.0 ON a;reboot CANCELLED AT 2026-03-04T02:20:00 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***",
         "srun: error: Node failure on n1`id`",
+        "srun: error: Node failure on --all",
     ],
 )
 def test_a_name_with_foreign_characters_is_not_cut_to_anothers(diagnosed: Diagnose, line: str) -> None:

@@ -13,6 +13,7 @@ from triage.evidence.schedulers import scheduler_of
     ("text", "scheduler", "job_number"),
     [
         ("PBS_JOBID=4411.pbs01\nPBS_NODEFILE=/var/spool/pbs/aux/4411.pbs01\nstep 1", "pbs", "4411.pbs01"),
+        ("PBS Job Id: 4411.pbs01\n=>> PBS: job killed: walltime 3629 exceeded limit 3600", "pbs", "4411.pbs01"),
         ("step 1\n=>> PBS: job killed: walltime 3629 exceeded limit 3600", "pbs", ""),
         ("LSB_JOBID=1122\nLSB_HOSTS=batch1 h41n01\n+ jsrun -n 2 -a 4 python t.py", "lsf", "1122"),
         ("Sender: LSF System <lsfadmin@batch1>\nSubject: Job 1122: <train> in cluster <c1> Exited", "lsf", "1122"),

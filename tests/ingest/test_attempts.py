@@ -60,6 +60,7 @@ def test_output_and_errors_of_one_job_stay_together() -> None:
             output("t/attempt_0/0/stdout.log", 10),
             output("t/attempt_1/0/stdout.log", 11),
         ],  # torchrun started ranks again
+        [log_file("step\n" * 9, "job_10.log"), log_file("step\n" * 9, "job_11.log")],  # ranks, for all that is known
         [output("rank_0.log", 10), output("rank_1.log", 11)],
         [output("slurm-100.out", 10), output("other.log", 11)],
     ],

@@ -30,6 +30,20 @@ _CGROUP_JOB = re.compile(r"/job_?(\d{1,12})\b|/(\d{1,12}\.[a-z][\w-]{0,60})(?:/|
 _KILLED = re.compile(r"Killed process (\d{2,8}) \(([^)]{1,40})\).{0,200}?anon-rss:(\d{1,15})kB.{0,200}?UID:(\d{1,10})")
 _CGROUP = re.compile(r"task_memcg=([^,\s]{1,300}),.{0,80}?pid=(\d{2,8})")
 _SCHEDULED = re.compile(r"job|slurm|pbs|lsf|kubepods|docker|flux|htcondor", re.IGNORECASE)
+_NOBODY = Processes()
+_FROM_OUTSIDE = frozenset(
+    {
+        "nccl-timeout",
+        "nccl-remote-error",
+        "connection-error",
+        "cuda-error",
+        "gpu-lost",
+        "ecc-error",
+        "nvlink-error",
+        "network-error",
+    }
+    | {"node-failure", "hang", "native-crash", "called-process-error", "runtime-error", "dataloader-killed"}
+)
 _NEIGHBOUR: dict[str, Any] = {
     "title": "memory of the node was used up by another user's process, and the kernel killed one of this job's",
     "node_fault": True,
@@ -55,6 +69,7 @@ def weigh(best: Best, log: JobLog, gone: Sequence[Fallen]) -> None:
     own = processes(log, gone, {_first(_NAME, f.line.text) for f in said.values()})
     nodes = {f.name: f.node for f in log.files}
     jobs = job_id(f for f in log.files if f.kind == "job")
+    explained = bool(own.ranks) or _has_own_cause(best, log)
     places: dict[str, set[tuple[str, int]]] = defaultdict(set)
     for key, f in said.items():
         pid = int(_first(_PID, f.line.text) or 0)
@@ -62,12 +77,24 @@ def weigh(best: Best, log: JobLog, gone: Sequence[Fallen]) -> None:
         if known := own.rank(node, pid):
             places[f.signature.id].add(known)
             best[key] = replace(f, groups={"node": known[0], "rank": str(known[1]), **_with_node(f.groups, node)})
-        elif not own.has(node, pid) and _of_others(f.line.text, own, jobs):
+        elif not own.has(node, pid) and _of_others(f.line.text, own if explained else _NOBODY, jobs):
             best[key] = replace(f, signature=_as_context(f))
     for key, f in said.items():
         if len(places[f.signature.id]) * 2 > max(2, len(own.ranks)):
             best[key] = replace(best[key], groups=f.groups)  # what most ranks met is no rank's own
     _neighbours(best, said, log.files, own)
+
+
+def _has_own_cause(best: Best, log: JobLog) -> bool:
+    """Does the job itself tell of a failure that neither a fault of a node nor a lost peer brings about?"""
+    own = {f.name for f in log.files if f.kind == "job"}
+    return any(
+        key[0] in own
+        and f.signature.role == "root"
+        and not f.signature.node_fault
+        and f.signature.failure_type not in _FROM_OUTSIDE
+        for key, f in best.items()
+    )
 
 
 def _with_node(groups: Mapping[str, str], node: str | None) -> Mapping[str, str]:

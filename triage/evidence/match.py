@@ -60,7 +60,7 @@ class Matcher:
             regex = self._regex(self.patterns[hit])
             match = regex.search(line.text)
             groups = {k: v for k, v in match.groupdict().items() if v} if match else {}
-            if "node" in groups and match and is_cut(line.text, match.end(regex.groupindex["node"])):
+            if "node" in groups and match and _no_name(line.text, *match.span(regex.groupindex["node"])):
                 del groups["node"]
             found[index] = Finding(line, signature, groups)
         return sorted(found.values(), key=lambda f: -f.signature.weight)
@@ -73,3 +73,8 @@ class Matcher:
         if pattern not in self._compiled:
             self._compiled[pattern] = compile_pattern(pattern)
         return self._compiled[pattern]
+
+
+def _no_name(text: str, start: int, end: int) -> bool:
+    """Is what stands there no name of a host, or the beginning of what is none?"""
+    return text[start] == "-" or is_cut(text, end)

@@ -21,6 +21,7 @@ _NUMBERED = re.compile(
     r"|(?P<c>(?:^|[_.-])(?:attempt|try|retry)[_.-]?)(?P<k>\d{1,4})(?=$|[._-])",
     re.IGNORECASE,
 )
+_MAY_BE_RANKS = re.compile(r"job[_.-]$", re.IGNORECASE)  # unless their stamps say that one follows the other
 _TORCHRUN = re.compile(r"(?:^|/)attempt_\d+/\d{1,3}/(?:stdout|stderr|error)\b")
 _FEW = 3  # lines that a job leaves at least
 
@@ -68,7 +69,9 @@ def _jobs(files: Sequence[LogFile]) -> list[_Job]:
         found[key].append(file)
     if len({stem for stem, _ in found}) != 1:
         return []
-    return [_Job(number, tuple(of)) for (_, number), of in sorted(found.items())]
+    jobs = [_Job(number, tuple(of)) for (_, number), of in sorted(found.items())]
+    ranks = any(_MAY_BE_RANKS.search(stem) for stem, _ in found) and any(job.span is None for job in jobs)
+    return [] if ranks else jobs
 
 
 def _key(name: str) -> tuple[str, int] | None:

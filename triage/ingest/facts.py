@@ -45,7 +45,7 @@ def complete(text: str, at: int, fields: Fields) -> None:
         fields.local_rank = int(match[1] or match[2])
     if fields.node is None and _may_name_node(text) and (match := _NODE.search(text)):
         group = next(i for i, g in enumerate(match.groups(), 1) if g is not None)
-        fields.node = None if is_cut(text, match.end(group)) else match[group].rstrip(".,")
+        fields.node = None if is_cut(text, match.end(group)) or match[group][0] == "-" else match[group].rstrip(".,")
     if fields.gpu is None and ("GPU" in text or "Xid" in text or "cuda:" in text) and (match := _GPU.search(text)):
         fields.gpu = next(g for g in match.groups() if g is not None).lower()
     if fields.level is None:
