@@ -116,7 +116,7 @@ class Installation:
         self._recall = Recall(retriever, self._past, now=lambda: history.NOW)
         everything = self._reader.after(0, 10_000)
         self._family = {str(r.incident): r.fingerprint or str(r.incident) for r in everything}
-        marks = {r.story.id: Mark(r.fingerprint, r.signatures) for r in everything}
+        marks = {r.story.id: Mark(r.fingerprint, r.signatures, r.said_type) for r in everything}
         self._all = retriever.ranker.beside([r.story for r in everything], marks)
 
     def dense(self, query: Query) -> Ranking:

@@ -178,7 +178,7 @@ def cite(number: int, role: str, text: str) -> Evidence:
 
 @pytest.mark.parametrize("roots", [True, False])
 def test_the_question_of_a_diagnosis(roots: bool) -> None:
-    """Of the lines, those of the cause; where none is known, all."""
+    """Of the lines, those of the cause and of a failure beside it; where none is known, all."""
     evidence = [cite(1, "context", "seen"), cite(2, "cascade", "later"), cite(5, "benign", "harmless")]
     if roots:
         evidence += [cite(3, "root", "first"), cite(4, "root", "first")]
@@ -195,8 +195,8 @@ def test_the_question_of_a_diagnosis(roots: bool) -> None:
     query = query_of(diagnosis)
     assert (query.failure_type, query.root_cause_class) == ("nvlink-error", "hardware-failure")
     if roots:
-        assert query.text == "A link failed ().\ntitle root"
-        assert (query.error_strings, query.consequences) == (("first",), ("seen", "later", "harmless"))
+        assert query.text == "A link failed ().\ntitle root\ntitle context"
+        assert (query.error_strings, query.consequences) == (("first", "seen"), ("later", "harmless"))
     else:
         assert query.text == "A link failed (job.log:3).\ntitle context\ntitle cascade"
         assert (query.error_strings, query.consequences) == (("seen", "later"), ("harmless",))

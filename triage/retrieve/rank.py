@@ -25,7 +25,8 @@ _NEAR_TYPE, _NO_CAUSE, _OTHER_TYPE = (
 )  # factors where the failure types differ, within a category and across
 # How much of a structured match each says alone.
 _SAME_FINGERPRINT, _SAME_SIGNATURE, _SAME_ERROR = 0.85, 0.2, 0.3
-_SAME_TYPE, _SAME_VAGUE_TYPE, _OTHER_TYPE_SEEN = 0.6, 0.3, 0.3
+_SAME_TYPE, _SAME_VAGUE_TYPE, _SAID_TYPE = 0.6, 0.3, 0.15
+_OTHER_TYPE_SEEN, _OTHER_TYPE_OF_SYMPTOM = 0.3, 0.5
 _SAME_CATEGORY, _SAME_CLASS = 0.08, 0.05
 _SIMILAR_TEXT = 0.5  # dense likeness that is worth a word
 _SHORTEST_ERROR = 10  # characters; shorter ones (`Killed`) are in too many logs to prove anything
@@ -77,6 +78,7 @@ class Mark:
 
     fingerprint: str = ""
     signatures: tuple[str, ...] = ()
+    said_type: str = ""  # where it turned out to be of another
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +174,10 @@ class Ranker:
             share = _SAME_VAGUE_TYPE if query.failure_type in self._vague else _SAME_TYPE
             yield share, f"same failure type {query.failure_type}"
         elif incident.failure_type in query.other_types:
-            yield _OTHER_TYPE_SEEN, f"lines of failure type {incident.failure_type} too"
+            seen = _OTHER_TYPE_OF_SYMPTOM if query.failure_type in self._vague else _OTHER_TYPE_SEEN
+            yield seen, f"lines of failure type {incident.failure_type} too"
+        elif query.failure_type not in _SAYS_NOTHING and query.failure_type == mark.said_type:
+            yield _SAID_TYPE, f"was taken for {mark.said_type} too"
         elif category not in _SAYS_NOTHING and category == self._categories.get(incident.failure_type):
             yield _SAME_CATEGORY, f"same category {category}"
         if query.root_cause_class not in _SAYS_NOTHING and query.root_cause_class == incident.root_cause_class:
@@ -192,7 +197,7 @@ class Ranker:
         asked, known = query.failure_type, incident.failure_type
         if asked == known or asked in _SAYS_NOTHING | self._vague:
             return 1.0
-        if known in query.other_types:
+        if known in query.other_types or asked == self._marks.get(incident.id, Mark()).said_type:
             return 1.0
         if known in _SAYS_NOTHING and incident.id in self._marks:
             return _NO_CAUSE  # its cause was never found: it has no answer

@@ -102,7 +102,7 @@ class Recall:
         like = past.archive.like(query.fingerprint, query.failure_type, query.signatures, _MOST)
         read = past.archive.read(dict.fromkeys((*cosines, *like)))
         others = [r for r in read if r.incident != query.incident and not same_event(r.past)]
-        marks = {r.story.id: Mark(r.fingerprint, r.signatures) for r in others}
+        marks = {r.story.id: Mark(r.fingerprint, r.signatures, r.said_type) for r in others}
         ranker = self._known.ranker.beside([r.story for r in others], marks)
         scored = ranker.score(query, {str(i): cosine for i, cosine in cosines.items()}, min_score)
         families = past.archive.families({marks[s.incident.id].fingerprint for s in scored} - {""})

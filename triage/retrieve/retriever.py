@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from triage.domain import Diagnosis, KnownIncident, Similar
+from triage.domain import Diagnosis, Evidence, KnownIncident, Similar
 from triage.errors import IndexBrokenError
 from triage.retrieve.embedding import Embedder
 from triage.retrieve.index import Entry, Index, Vector
@@ -50,11 +50,12 @@ def open_index(home: Path, chroma_url: str, embedder: Embedder, *, offline: bool
 def query_of(diagnosis: Diagnosis, at_most: int = 6) -> Query:
     """The question that a diagnosis asks of the past: its cause in words, and the lines that show it.
 
-    Lines of the cause alone, where there are some: what followed (launchers, time-outs, other ranks) looks the same
-    after every cause.
+    Lines of the cause alone, where there are some, and those that show another failure beside it: what followed
+    (launchers, time-outs, other ranks) looks the same after every cause.
     """
     roots = [evidence for evidence in diagnosis.evidence if evidence.role == "root"]
     cited = (roots or [evidence for evidence in diagnosis.evidence if evidence.role != "benign"])[:at_most]
+    cited += [e for e in diagnosis.evidence if _is_beside(e) and e not in cited][: at_most // 2]
     titles = dict.fromkeys(evidence.title for evidence in cited if evidence.title)
     cause = diagnosis.root_cause.replace(diagnosis.recurrence.said, "")
     for evidence in cited:
@@ -74,8 +75,12 @@ def query_of(diagnosis: Diagnosis, at_most: int = 6) -> Query:
 
 def _beside(diagnosis: Diagnosis) -> tuple[str, ...]:
     """Types of lines that show another failure without being its consequence."""
-    found = dict.fromkeys(e.failure_type for e in diagnosis.evidence if e.role == "context")
-    return tuple(name for name in found if name not in ("", "unknown", diagnosis.failure_type))
+    found = dict.fromkeys(e.failure_type for e in diagnosis.evidence if _is_beside(e))
+    return tuple(name for name in found if name != diagnosis.failure_type)
+
+
+def _is_beside(evidence: Evidence) -> bool:
+    return evidence.role == "context" and evidence.failure_type not in ("", "unknown")
 
 
 class Retriever:

@@ -17,7 +17,7 @@ from triage.store.history import past
 from triage.store.query import Chosen
 from triage.store.tables import Diagnosis, Evidence, Incident, Outcome, SimilarShown
 
-_LINES = 6  # of the cause, that stand for the incident
+_LINES, _BESIDE = 6, 3  # of the cause, and of failures shown beside it, that stand for the incident
 _SHOWN = 200  # past incidents shown beside the same failure, that are looked at
 _FAILED = Incident.outcome != "healthy"
 _VERSIONS = (
@@ -169,7 +169,7 @@ def _recorded(row: Any, reading: Any, told: Any) -> Recorded:
         story=story,
         fingerprint=row.fingerprint,
         version=reading.version,
-        signatures=tuple(dict.fromkeys(e["signature"] for e in cited if e.get("signature"))),
+        signatures=tuple(dict.fromkeys(e["signature"] for e in cited if e.get("signature") and e["role"] == "root")),
         said_type=row.failure_type if story.failure_type != row.failure_type else "",
         fix=fix,
         worked=worked,
@@ -211,4 +211,6 @@ def _true_class(row: Any, told: Any) -> str:
 
 def _of_the_cause(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     cited = [e for e in result.get("evidence", ()) if e.get("role") != "benign"]
-    return ([e for e in cited if e.get("role") == "root"] or cited)[:_LINES]
+    found = ([e for e in cited if e.get("role") == "root"] or cited)[:_LINES]
+    beside = [e for e in cited if e.get("role") == "context" and e.get("failure_type") not in ("", "unknown", None)]
+    return [*found, *[e for e in beside if e not in found][:_BESIDE]]
