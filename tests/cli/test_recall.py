@@ -50,9 +50,17 @@ def test_what_fixed_it_last_time_is_said_the_next_time(triage: Run, tmp_path: Pa
     assert by_name["1"]["times"] == 2 and by_name["1"]["told_at"]
 
 
+def test_a_restart_of_the_same_job_is_not_its_own_similar_incident(triage: Run, tmp_path: Path) -> None:
+    assert diagnose(triage, tmp_path, LOG)["incident"] == 1
+    again = diagnose(triage, tmp_path, "one more line at the begin\n" + LOG)
+    assert again["incident"] == 1 and "1" not in names(again)
+    other = diagnose(triage, tmp_path, LOG.replace("20117", "20118"))
+    assert other["incident"] == 2 and names(other)[0] == "1"
+
+
 def test_an_index_that_lags_is_said_and_built_anew(triage: Run, tmp_path: Path) -> None:
     diagnose(triage, tmp_path, LOG)
-    diagnose(triage, tmp_path, "another\n" + LOG)
+    diagnose(triage, tmp_path, LOG.replace("20117", "20118"))
     assert "ok (holds all 2 recorded incidents)" in triage("config", "check").stdout
     database = sqlite3.connect(Path(os.environ["TRIAGE_HOME"]) / "triage.db")
     database.execute("PRAGMA foreign_keys=ON")

@@ -6,6 +6,8 @@ import contextlib
 import functools
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,10 +30,24 @@ def of_diagnosis(chosen: Settings, result: Diagnosis, recorded: bool = True) -> 
     """Past incidents like this failure, which is not among them itself. recorded: those of the database too."""
     from triage.retrieve.retriever import query_of
 
+    query = replace(query_of(result), incident=result.incident or (_own(chosen, result) if recorded else None))
+
     def same_event(past: PastFailure) -> bool:
         return recurrence.same_event(past, result)
 
-    return similar(chosen, query_of(result), MAX_SIMILAR, same_event=same_event, recorded=recorded)
+    return similar(chosen, query, MAX_SIMILAR, same_event=same_event, recorded=recorded)
+
+
+def _own(chosen: Settings, result: Diagnosis) -> int | None:
+    """The incident that the diagnosis will be recorded under, if that exists."""
+    from triage.cli import wiring
+    from triage.store.known import KnownReader
+
+    if not wiring.made(chosen):
+        return None
+    with contextlib.suppress(StoreError), KnownReader.open(chosen.database_url) as reader:
+        return reader.own(result, wiring.job_of(result), timedelta(hours=chosen.merge_hours))
+    return None  # what is wrong is said by the search
 
 
 def similar(
@@ -64,17 +80,17 @@ def similar(
 @contextlib.contextmanager
 def opened(chosen: Settings, known: Retriever) -> Iterator[Past | None]:
     """The recorded incidents; None where there is no database yet: asking must not make it. Errors: StoreError."""
+    from triage.cli import wiring
     from triage.retrieve.archive import ArchiveIndex
     from triage.retrieve.recall import Past
     from triage.retrieve.retriever import open_index
     from triage.store import engine
     from triage.store.known import KnownReader
 
-    url = engine.parse(chosen.database_url)
-    file = engine.path(url)
-    if file is not None and not file.exists():
+    if not wiring.made(chosen):
         yield None
         return
+    url = engine.parse(chosen.database_url)
     # Each database has its own part: one home, or one server, may serve several.
     part = f"recorded-{hashlib.sha256(engine.shown(url).encode()).hexdigest()[:12]}"
     index = open_index(chosen.home, chosen.chroma_url, known.embedder, offline=chosen.offline, part=part)

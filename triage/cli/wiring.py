@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from triage.llm.values import ChatModel
     from triage.store.incidents import IncidentStore
     from triage.store.rules import RuleStore
+    from triage.store.values import JobRef
 
 
 def settings(llm: str | None = None, **flags: str | None) -> Settings:
@@ -59,7 +60,7 @@ def site_knowledge(chosen: Settings) -> tuple[Knowledge, tuple[str, ...]]:
 
 
 def _active_signatures(chosen: Settings) -> tuple[LearnedSignature, ...]:
-    if not _made(chosen):
+    if not made(chosen):
         return ()
     from triage.store.signatures import SignatureStore
 
@@ -144,10 +145,7 @@ def fill_index(chosen: Settings) -> None:
 def _record(chosen: Settings, new: bool) -> Record:
     def record(result: Diagnosis, document: dict[str, Any]) -> Filed:
         in_force = {s.name: getattr(chosen, s.name) for s in config.SETTINGS}  # the store leaves secrets out
-        from triage.store.values import JobRef
-
-        job = JobRef(external_id=result.job, nodes=result.nodes, gpu_hours=result.progress.lost_gpu_hours, owner=user())
-        window = timedelta(hours=chosen.merge_hours)
+        job, window = job_of(result), timedelta(hours=chosen.merge_hours)
         with store(chosen) as opened:
             filed = opened.file(result, document, job, in_force, kb_version=kb.version(), window=window, new=new)
         if result.outcome != "healthy":
@@ -159,9 +157,15 @@ def _record(chosen: Settings, new: bool) -> Record:
     return record
 
 
+def job_of(result: Diagnosis) -> JobRef:
+    from triage.store.values import JobRef
+
+    return JobRef(external_id=result.job, nodes=result.nodes, gpu_hours=result.progress.lost_gpu_hours, owner=user())
+
+
 def _remember(chosen: Settings) -> Remember:
     def remember(result: Diagnosis) -> History:
-        if not _made(chosen):
+        if not made(chosen):
             return History()
         from triage.store.attempts import run_of
         from triage.store.history import HistoryReader
@@ -173,7 +177,7 @@ def _remember(chosen: Settings) -> Remember:
     return remember
 
 
-def _made(chosen: Settings) -> bool:
+def made(chosen: Settings) -> bool:
     """Whether the database may be there; asking must not make it."""
     from triage.store import engine
 

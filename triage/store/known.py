@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, func, select
 
+from triage import domain
 from triage.domain import Family, KnownIncident, Misled, Recorded
-from triage.store import engine
+from triage.store import attempts, clean, engine, rows
 from triage.store.base import Store, possible
 from triage.store.history import past
 from triage.store.query import Chosen
 from triage.store.tables import Diagnosis, Evidence, Incident, Outcome, SimilarShown
+from triage.store.values import JobRef
 
 _LINES, _BESIDE = 6, 3  # of the cause, and of failures shown beside it, that stand for the incident
 _SHOWN = 200  # past incidents shown beside the same failure, that are looked at
@@ -55,6 +57,14 @@ class KnownReader(Store):
         chosen = _INCIDENTS.where(Incident.id > incident).order_by(Incident.id).limit(most)
         with engine.reading(self._engine) as connection:
             return _read(connection, chosen)
+
+    def own(self, diagnosis: domain.Diagnosis, job: JobRef | None, window: timedelta) -> int | None:
+        """The incident that this diagnosis belongs to, as IncidentStore.file would find it; None for a new one."""
+        owner = clean.name(clean.text(job.owner)) if job and job.owner else None
+        labels = {**rows.labels(diagnosis), "owner": owner}
+        with engine.reading(self._engine) as connection:
+            known = attempts.find(connection, attempts.run_of(diagnosis), job, labels, self._clock() - window)
+        return known.incident if known else None
 
     def like(self, fingerprint: str, failure_type: str, signatures: Collection[str], most: int) -> tuple[int, ...]:
         """Incidents that failed in the same way or under the same labels: of each kind the newest `most`, and as many of
