@@ -15,8 +15,7 @@ from tests.store.samples import ECC, as_json
 from triage.retrieve.archive import ArchiveIndex, passage
 from triage.retrieve.chroma import ChromaIndex
 from triage.retrieve.embedding import MiniLM
-from triage.retrieve.index import Entry, Index, MemoryIndex
-from triage.retrieve.retriever import open_index
+from triage.retrieve.index import Index, MemoryIndex
 from triage.store import engine, tables
 from triage.store.incidents import IncidentStore
 from triage.store.known import KnownReader
@@ -93,13 +92,6 @@ def test_the_text_holds_no_verdict() -> None:
 
 
 # ------------------------------------------------------------------------------------------------ processes
-def test_a_server_of_this_machine_is_no_network(server: str, model: MiniLM, tmp_path: Path) -> None:  # noqa: F811
-    index = open_index(tmp_path, server, model, offline=True, part="recorded")
-    index.add([Entry("1.1", model.embed(["a"])[0])])
-    assert ChromaIndex(model.name, model.dimension, url=server, part="recorded").ids() == {"1.1"}
-    assert not (tmp_path / "index").exists()
-
-
 def archive_index(model: MiniLM, reader: KnownReader, home: Path, url: str = "") -> ArchiveIndex:
     where = {"url": url} if url else {"folder": home / "index"}
     return ArchiveIndex(ChromaIndex(model.name, model.dimension, part="recorded", **where), model, reader)  # type: ignore[arg-type]

@@ -112,6 +112,34 @@ def test_a_reader_sees_what_was_written_after_it_first_read(folder: Path) -> Non
         assert found_exactly(reader, [f"a-{i}"]) == []
 
 
+def test_held_it_is_opened_once_for_reading_and_writing(folder: Path) -> None:
+    index = ChromaIndex("test", DIMENSION, folder=folder)
+    with index.held():
+        assert index.count() == 0 and not folder.exists(), "holding makes nothing"
+    index.add([entry("a-1")])
+    with index.held():
+        opened = index._held
+        assert index.count() == 1
+        index.add([entry("a-2")])
+        index.remove(["a-1"])
+        assert index._held is opened and found_exactly(index, ["a-2"]) == []
+    assert ChromaIndex("test", DIMENSION, folder=folder).ids() == {"a-2"}
+
+
+def test_another_thread_waits_while_it_is_held(folder: Path) -> None:
+    index = ChromaIndex("test", DIMENSION, folder=folder)
+    index.add([entry("a-1")])
+    seen: list[int] = []
+    other = threading.Thread(target=lambda: seen.append(index.count()))
+    with index.held():
+        other.start()
+        index.add([entry("a-2")])
+        other.join(0.3)
+        assert seen == []
+    other.join(30)
+    assert seen == [2]
+
+
 def test_threads_may_share_it(folder: Path) -> None:
     index = ChromaIndex("test", DIMENSION, folder=folder)
     problems: list[BaseException] = []

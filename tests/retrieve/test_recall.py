@@ -91,6 +91,14 @@ def test_outcomes_order_what_is_alike(model: MiniLM) -> None:
     assert answer.similar[2].why.startswith("looked the same but was not: that diagnosis was rejected (a riser); ")
 
 
+def test_the_same_failure_goes_before_one_that_is_only_like_it(model: MiniLM) -> None:
+    archive = ListArchive(
+        past(1, at=NOW - timedelta(days=90)),
+        past(2, fingerprint="b", verdict="confirmed", worked="yes", fix="x", told_at=NOW),
+    )
+    assert names(recall(model, archive).similar(QUERY).similar) == ["1", "2"]
+
+
 def test_of_two_alike_the_younger_is_first_and_the_setting_says_how_much(model: MiniLM) -> None:
     archive = ListArchive(past(1, fingerprint="a", at=NOW - timedelta(days=40)), past(2, fingerprint="b"))
 

@@ -64,6 +64,12 @@ class ArchiveIndex:
         self._embedder = embedder
         self._archive = archive
 
+    def look(self, vectors: Sequence[Vector]) -> tuple[dict[int, float], int]:
+        """Mends the index, then `nearest`; and how many incidents are left to mend."""
+        with self._index.held():
+            left = self.heal()
+            return self.nearest(vectors), left
+
     def nearest(self, vectors: Sequence[Vector]) -> dict[int, float]:
         """Cosine of the incidents nearest to each vector, by number; of any version of their diagnosis."""
         found: dict[int, float] = {}

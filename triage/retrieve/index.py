@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
@@ -49,6 +51,9 @@ class Index(Protocol):
 
     def count(self) -> int: ...
 
+    def held(self) -> AbstractContextManager[None]:
+        """Several operations within it share what one costs to begin."""
+
     def rebuild(self, entries: Sequence[Entry]) -> None:
         """Replaces all that the index holds for this embedding."""
 
@@ -72,6 +77,9 @@ class MemoryIndex:
 
     def searches(self, vectors: Sequence[Vector], k: int) -> list[list[Hit]]:
         return [self.search(vector, k) for vector in vectors]
+
+    def held(self) -> AbstractContextManager[None]:
+        return contextlib.nullcontext()
 
     def among(self, ids: Collection[str]) -> set[str]:
         return self._entries.keys() & set(ids)

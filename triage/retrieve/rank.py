@@ -27,6 +27,7 @@ _NEAR_TYPE, _NO_CAUSE, _OTHER_TYPE = (
 _SAME_FINGERPRINT, _SAME_SIGNATURE, _SAME_ERROR = 0.85, 0.2, 0.3
 _SAME_TYPE, _SAME_VAGUE_TYPE, _SAID_TYPE = 0.6, 0.3, 0.15
 _OTHER_TYPE_SEEN, _OTHER_TYPE_OF_SYMPTOM = 0.3, 0.5
+_NOT_THE_SAME = 0.3  # is left of what a same fingerprint lacks to 1: it goes before the like with a fix that worked
 _SAME_CATEGORY, _SAME_CLASS = 0.08, 0.05
 _SIMILAR_TEXT = 0.5  # dense likeness that is worth a word
 _SHORTEST_ERROR = 10  # characters; shorter ones (`Killed`) are in too many logs to prove anything
@@ -142,6 +143,8 @@ class Ranker:
             match = self._structured(query, log, incident)
             score = 1 - (1 - _DENSE * dense) * (1 - _LEXICAL * lexical) * (1 - _STRUCTURED * match.score)
             score *= self._agreement(query, incident)
+            if self._same_failure(query, incident):
+                score = 1 - (1 - score) * _NOT_THE_SAME
             if score >= min_score:
                 ranked.append(Scored(score, incident, self._why(query, incident, match, dense, lexical)))
         return sorted(ranked, key=lambda scored: (-scored.score, scored.incident.id))
@@ -165,7 +168,7 @@ class Ranker:
     def _matches(self, query: Query, log: str, incident: KnownIncident) -> Iterable[tuple[float, str]]:
         """Each structured match with how much it says, 0..1."""
         mark = self._marks.get(incident.id, Mark())
-        if query.fingerprint and query.fingerprint == mark.fingerprint:
+        if self._same_failure(query, incident):
             yield _SAME_FINGERPRINT, "same fingerprint"
         elif same := [signature for signature in query.signatures if signature in mark.signatures]:
             yield _SAME_SIGNATURE, f"same signature {same[0]}"
@@ -190,9 +193,12 @@ class Ranker:
             best = max(held, key=lambda form: (-self._holders.get(form, 1), len(form)))
             yield _SAME_ERROR * self._rarity(best), f"both mention `{self._errors[incident.id][best]}`"
 
+    def _same_failure(self, query: Query, incident: KnownIncident) -> bool:
+        return bool(query.fingerprint) and query.fingerprint == self._marks.get(incident.id, Mark()).fingerprint
+
     def _agreement(self, query: Query, incident: KnownIncident) -> float:
         """Below 1 where the failure has a definite type and the incident another: the same words may tell another story."""
-        if query.fingerprint and query.fingerprint == self._marks.get(incident.id, Mark()).fingerprint:
+        if self._same_failure(query, incident):
             return 1.0
         asked, known = query.failure_type, incident.failure_type
         if asked == known or asked in _SAYS_NOTHING | self._vague:

@@ -147,10 +147,10 @@ def _nearest(index: ArchiveIndex, vectors: Sequence[Vector], notes: list[str]) -
     if not vectors:
         return {}
     try:
-        left = index.heal()
+        found, left = index.look(vectors)
         if left:
             notes.append(f"{left} recorded incidents are not in the index yet; run `triage kb reindex`")
-        return index.nearest(vectors)
+        return found
     except IndexBrokenError as error:
         notes.append(f"recorded incidents were searched by words and labels only: {error}; run `triage kb reindex`")
     except IndexUnavailableError as error:
