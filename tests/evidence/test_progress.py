@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -58,6 +59,11 @@ def test_steps_of_simulations(text: str, last: int | None) -> None:
     assert numbers(text)[-1] == last
 
 
+def test_a_counter_in_brackets_before_a_loss_is_a_step() -> None:
+    assert numbers("[60/1000] t=24.0s train/loss=2.5 lr=1e-4\n[61/1000] t=24.4s train/loss=nan lr=1e-4")[-1] == 61
+    assert numbers("[3/7] c++ -o cuda.o already there\n[4/7] nvcc -DUSE_ACC=1 fused_loss.cu") == []
+
+
 def test_rows_that_do_not_count_up_are_no_steps() -> None:
     assert numbers("1 2.0 3.0 4.0\n1 2.0 3.0 4.0\n1 2.0 3.0 4.0") == []
     assert numbers("    64 by MPI\n 12 24 36 48") == []
@@ -76,3 +82,13 @@ def test_rows_that_do_not_count_up_are_no_steps() -> None:
 def test_where_the_checkpoint_is(line: str, where: str) -> None:
     file = log_file(line)
     assert progress([file], {file.name: steps(file)}, None).last_checkpoint == where
+
+
+def test_a_loss_of_seconds_is_told_in_seconds() -> None:
+    log = log_file("iteration 10/ 90 | lm loss: 2.5\nsaved checkpoint /c/10\nKeyError: 'x'")
+    start = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    for seconds, told in ((40, "40 s"), (150, "2 min"), (3900, "1 h 5 min")):
+        times = (start, start, start + timedelta(seconds=seconds))
+        timed = replace(log, lines=tuple(replace(x, time=at) for x, at in zip(log.lines, times, strict=True)))
+        found = progress([timed], {timed.name: tuple(steps(timed))}, timed.lines[-1])
+        assert found.lost_time == f"{told} since the last checkpoint"

@@ -14,7 +14,8 @@ _STEP = re.compile(
     r"\biteration:?\s+(\d{1,9})\s*[/|]"  # Megatron
     r"|(?<![\w-])(?:global_?step|train_step|step|iter|iteration|update|batch)s?[\"']?\s{0,3}[:=#]?\s{0,6}(\d{1,9})(?![\d.]*\s*(?:%|it/s|s/it|ms|MB|GiB))"
     r"|\|\s*(\d{1,9})/\d{1,9}\s*\[\d"  # tqdm
-    r"|\bit\s+(\d{1,9})\b",
+    r"|\bit\s+(\d{1,9})\b"
+    r"|^\s*\[\s*(\d{1,9})/\d{2,9}\](?=\s.{0,200}(?:loss|acc|ppl)\w{0,12}\s?[=:])",  # [61/1000] t=24.4s loss=2.5
     re.IGNORECASE,
 )
 # A line of these words may be a record of work; plain searches, as every kept line is asked.
@@ -200,8 +201,15 @@ def _lost(files: Sequence[LogFile], checkpoint: LogLine | None, failed: LogLine 
     saved, died = _clock(files, checkpoint), _clock(files, failed)
     if saved is None or died is None or died < saved:
         return None
-    minutes = int((died - saved).total_seconds() // 60)
-    span = f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
+    seconds = int((died - saved).total_seconds())
+    minutes = seconds // 60
+    span = (
+        f"{minutes // 60} h {minutes % 60} min"
+        if minutes >= 60
+        else f"{minutes} min"
+        if minutes > 1
+        else f"{seconds} s"
+    )
     return f"{span} since the last checkpoint"
 
 
