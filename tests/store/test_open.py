@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -349,3 +350,26 @@ def test_a_write_does_not_wait_for_ever(postgres: Postgres, monkeypatch: pytest.
                 store.record(ECC, as_json(ECC), job)
         assert store.list() == ()
         assert store.record(ECC, as_json(ECC), job) > 0
+
+
+@pytest.mark.service
+def test_a_server_is_asked_by_so_many_connections_at_most(postgres) -> None:
+    url = f"{postgres.create()}?pool_size=3"
+    seen: list[int] = []
+
+    def write(_n: int) -> None:
+        store.record(ECC, as_json(ECC))
+        with postgres.admin() as connection:
+            of_triage = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'triage'"
+            seen.append(connection.execute(of_triage).fetchone()[0])
+
+    with IncidentStore.open(url) as store, ThreadPoolExecutor(12) as pool:
+        list(pool.map(write, range(36)))
+        assert len(store.list()) == 36
+    assert 1 < max(seen) <= 3
+
+
+@pytest.mark.parametrize("size", ["0", "x", "-1", "1001"])
+def test_a_pool_that_cannot_be_is_told(size: str) -> None:
+    with pytest.raises(StoreError, match=f"the database URL says pool_size={size}; use a whole number from 1 to 1000"):
+        IncidentStore.open(f"postgresql://ada@127.0.0.1:9/x?pool_size={size}")

@@ -173,6 +173,29 @@ def resolve(
 
 
 @app.command()
+def export(
+    incident: int = _ID,
+    case: Path = typer.Option(
+        ..., "--case", metavar="DIR", help="The case is made in a folder of its own under this one."
+    ),
+    logs: list[Path] = typer.Option(
+        None, "--logs", metavar="PATH", help="Its logs; without it those read, if the same."
+    ),
+) -> None:
+    """Make a labelled case of an incident that was confirmed or corrected, secrets removed, for `triage eval run`."""
+    from triage.cli import incident_export
+
+    with _open() as store:
+        latest = store.get(incident)
+        said = latest.verdicts[-1].version if latest.verdicts else None
+        found = store.get(incident, said)
+    made, notes = incident_export.export(found, case, logs or ())
+    output.write_last(str(made))
+    for note in notes:
+        output.note(note)
+
+
+@app.command()
 def backup(file: Path = typer.Argument(metavar="FILE", help="The copy to make: one SQLite file.")) -> None:
     """Copy the whole database to a file, while others may write to it."""
     from triage import config

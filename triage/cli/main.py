@@ -20,7 +20,10 @@ COMMANDS = {
         "triage.cli.compress",
         "Print the log without its routine lines, with an account of what was left out.",
     ),
-    "incidents": ("triage.cli.incidents", "The incident database: list, show, resolve, stats, backup, restore."),
+    "incidents": (
+        "triage.cli.incidents",
+        "The incident database: list, show, resolve, stats, export, backup, restore.",
+    ),
     "kb": ("triage.cli.kb", "The knowledge base: list, show, search, import, add, check."),
     "rules": (
         "triage.cli.rules",

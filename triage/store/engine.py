@@ -17,6 +17,8 @@ from triage.store.filesystem import network_filesystem
 
 BUSY_TIMEOUT_MS = 5000
 CONNECT_TIMEOUT_S = 10
+POOL_SIZE = "pool_size"  # an option of the URL of a server
+DEFAULT_POOL, MOST_CONNECTIONS = 5, 1000
 WRITE_TIMEOUT_MS = 30_000
 EXAMPLES = "use sqlite:////folder/triage.db or postgresql+psycopg://user@host/database"
 _DRIVERS = {"sqlite": "pysqlite", "postgresql": "psycopg", "postgres": "psycopg"}
@@ -77,9 +79,12 @@ def connect(url: URL) -> Engine:
             args |= {"connect_timeout": CONNECT_TIMEOUT_S, "tcp_user_timeout": WRITE_TIMEOUT_MS}
             args["prepare_threshold"] = None
             return create_engine(
-                url,
+                url.difference_update_query([POOL_SIZE]),
                 hide_parameters=True,
                 pool_pre_ping=True,
+                pool_size=_pool_size(url),
+                max_overflow=0,
+                pool_timeout=CONNECT_TIMEOUT_S,
                 connect_args={k: v for k, v in args.items() if k not in url.query},
             )
         engine = create_engine(url, hide_parameters=True, connect_args={"timeout": BUSY_TIMEOUT_MS / 1000})
@@ -91,6 +96,16 @@ def connect(url: URL) -> Engine:
         raise StoreError(f"the database URL cannot be used: {_reason(error, url)}", EXAMPLES) from None
     _set_up_sqlite(engine, network_filesystem(file) is not None)
     return engine
+
+
+def _pool_size(url: URL) -> int:
+    """Connections that one process keeps at most. Errors: StoreError."""
+    given = str(url.query.get(POOL_SIZE, DEFAULT_POOL))
+    if not (given.isascii() and given.isdigit() and 0 < int(given) <= MOST_CONNECTIONS):
+        raise StoreError(
+            f"the database URL says {POOL_SIZE}={given[:20]}", f"use a whole number from 1 to {MOST_CONNECTIONS}"
+        )
+    return int(given)
 
 
 def _set_up_sqlite(engine: Engine, shared_folder: bool) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, Subquery, and_, case, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Subquery, and_, case, func, or_, select
 
 from triage.store.query import LATEST, conditions
 from triage.store.tables import Attempt, Diagnosis, Incident, IncidentNode, Outcome
@@ -78,7 +78,7 @@ def count(connection: Connection, filters: Filters) -> Stats:
         ids = select(chosen.c.id)
         times, attempts = times.where(Diagnosis.incident_id.in_(ids)), attempts.where(Attempt.incident_id.in_(ids))
     named, well_named = _named(connection, filters)
-    timed = connection.scalar(select(func.count()).select_from(times.subquery())) or 0
+    seconds = [float(found) for found in connection.scalars(times.order_by(Diagnosis.seconds)) if found is not None]
     return Stats(
         jobs=sum(row[-2] for row in labels),
         attempts=connection.scalar(attempts) or 0,
@@ -90,9 +90,9 @@ def count(connection: Connection, filters: Filters) -> Stats:
         nodes=_nodes(connection, chosen, filters),
         named=named,
         well_named=well_named,
-        median=_at(connection, times, timed, 0.5),
-        most=_at(connection, times, timed, 0.95),
-        timed=timed,
+        median=_at(seconds, 0.5),
+        most=_at(seconds, 0.95),
+        timed=len(seconds),
         **_outcomes(connection, chosen),
     )
 
@@ -188,11 +188,8 @@ def _named(connection: Connection, filters: Filters) -> tuple[int, int]:
     return named, well_named
 
 
-def _at(connection: Connection, times: Select[Any], n: int, share: float) -> float | None:
-    if not n:
-        return None
-    found = connection.scalar(times.order_by(Diagnosis.seconds).limit(1).offset(min(int(n * share), n - 1)))
-    return None if found is None else float(found)
+def _at(ordered: Sequence[float], share: float) -> float | None:
+    return ordered[min(int(len(ordered) * share), len(ordered) - 1)] if ordered else None
 
 
 def _outcomes(connection: Connection, chosen: Subquery) -> dict[str, Any]:
