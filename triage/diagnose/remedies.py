@@ -79,6 +79,12 @@ def _special(when: When) -> bool:
     )
 
 
+def _asked(book: Runbook, doing: Iterable[RunbookStep]) -> frozenset[str]:
+    """What its steps, and those of the action, want to know of the log."""
+    steps = (*book.confirm, *book.act, *book.verify, *book.escalate, *doing)
+    return frozenset(mark for step in steps for mark in step.when.shows)
+
+
 def remediation(
     facts: Facts,
     root: Candidate,
@@ -90,9 +96,10 @@ def remediation(
     progress: Progress,
 ) -> tuple[Remedy, ...]:
     """Confirm (read-only), act on the cause and restart if the action says so, verify, and whom to ask if that fails."""
-    here = situation(facts, root, found, action, progress)
+    book = books.of[root.failure_type]
+    here = situation(facts, root, found, action, progress, _asked(book, books.doing[action]))
     case = _Case(
-        book=books.of[root.failure_type],
+        book=book,
         here=here,
         known=names(facts, root, found, here.scheduler, progress),
         seen_on=seen_on(facts, root),
@@ -159,7 +166,7 @@ def _remedy_step(words: str, root: Candidate, case: _Case) -> Remedy:
 
 def to_fetch(facts: Facts, book: Runbook, books: Runbooks, found: Suspects, progress: Progress) -> tuple[Remedy, ...]:
     """What to do where the log does not tell: fetch what would, then what the runbook says of a failure without a cause."""
-    here = situation(facts, None, found, book.action, progress)
+    here = situation(facts, None, found, book.action, progress, _asked(book, books.doing[book.action]))
     case = _Case(book, here, names(facts, None, found, here.scheduler, progress), "", ())
     look = [step for step in case.steps(book.confirm) if step.command][:1]
     doing = case.steps(books.doing[book.action]) if book.action in _AT_ONCE else []

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, fields
 
 from triage.diagnose import memory
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.cause_class import cause_class
 from triage.diagnose.facts import Facts, node_of, rank_of
-from triage.domain import LogFile, LogLine, Progress, Suspects, When
+from triage.domain import SHOWN, LogFile, LogLine, Progress, Suspects, When
 from triage.evidence.known import known_nodes
 from triage.evidence.match import Finding
 from triage.evidence.schedulers import SCHEDULERS, scheduler_of
@@ -28,6 +28,8 @@ _QUOTA = re.compile(r"quota exceeded|EDQUOT|Errno 122\b|over quota|quota limit",
 _PULL_LIMIT = re.compile(r"(?i)toomanyrequests|429 Too Many Requests|pull rate limit")
 # What these show is of the failure itself, so that steps which ask for them are of this very case.
 OF_FAILURE = frozenset({memory.FOREIGN, memory.PIECES, "quota", "pull-limit", "local-disk"})
+_ANYWHERE = {"pull-limit": _PULL_LIMIT, "infiniband": _INFINIBAND, "roce": _ROCE, "nccl": re.compile("NCCL")}
+_READ = 2000  # characters of a line
 _LOOKED_AT = 6  # lines of the cause
 
 
@@ -56,7 +58,12 @@ class Situation:
 
 
 def situation(
-    facts: Facts, root: Candidate | None, found: Suspects, action: str, progress: Progress | None = None
+    facts: Facts,
+    root: Candidate | None,
+    found: Suspects,
+    action: str,
+    progress: Progress | None = None,
+    asked: Collection[str] = SHOWN,
 ) -> Situation:
     return Situation(
         scheduler=scheduler(facts),
@@ -67,12 +74,12 @@ def situation(
         spread=_spread(facts, root, found) if root else "",
         recurrence="again" if root and _seen_before(facts, root) else "first",
         lines=tuple(line for file in facts.log.files for line in file.lines),
-        shows=frozenset(_shown(facts, root, progress)),
+        shows=frozenset(_shown(facts, root, progress, asked)),
     )
 
 
-def _shown(facts: Facts, root: Candidate | None, progress: Progress | None) -> Iterator[str]:
-    """What conditions may ask for by `shows`."""
+def _shown(facts: Facts, root: Candidate | None, progress: Progress | None, asked: Collection[str]) -> Iterator[str]:
+    """What conditions may ask for by `shows`. asked: what is looked for in every line, which takes its time, only if a step asks."""
     texts = [f.line.text for f in root.findings[:_LOOKED_AT]] if root else []
     found = memory.read(texts[0]) if texts else None
     if found and found.kind:
@@ -80,17 +87,11 @@ def _shown(facts: Facts, root: Candidate | None, progress: Progress | None) -> I
     if any(_QUOTA.search(text) for text in texts):
         yield "quota"
     yield "local-disk" if any(_LOCAL.search(text) for text in texts) else "shared-disk"
-    everything = [line.text for file in facts.log.files for line in file.lines]
-    if any(_PULL_LIMIT.search(text) for text in everything):
-        yield "pull-limit"
     if any(_LUSTRE.search(text) for text in texts):
         yield "lustre"
-    if any(_INFINIBAND.search(text) for text in everything):
-        yield "infiniband"
-    if any(_ROCE.search(text) for text in everything):
-        yield "roce"
-    if any("NCCL" in text for text in everything):
-        yield "nccl"
+    for mark, pattern in _ANYWHERE.items():
+        if mark in asked and any(pattern.search(line.text[:_READ]) for file in facts.log.files for line in file.lines):
+            yield mark
     if any(facts.steps.values()):
         yield "steps"
     yield "checkpoint" if progress and progress.last_checkpoint else "no-checkpoint"
