@@ -54,7 +54,7 @@ def test_text_fits_eighty_columns_and_names_the_cause_first(triage: Run) -> None
     done = triage("diagnose", EXAMPLE, "--no-record", cwd=REPO)
     lines = done.stdout.splitlines()
     assert lines[0] == "FAILED  gpu-lost  (established)"
-    assert "fallen off the" in " ".join(lines[1:4])
+    assert "fallen off the" in " ".join(" ".join(lines[1:4]).split())
     commands = [line for line in lines if line.lstrip().startswith("$ ")]
     assert [line for line in lines if len(line) > 80 and line not in commands] == []
     assert any("sbatch --exclude=gpu-042" in c for c in commands)

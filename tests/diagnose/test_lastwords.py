@@ -34,6 +34,8 @@ def test_the_preparation_that_still_ran_is_cited_where_the_rank_has_no_line(know
     assert d.suspects.ranks == (0,)
     assert next(e.line for e in d.evidence if e.role == "context" and e.text == bar) == 2
     assert "Generating train split" in d.root_cause
+    long_ago = judge(job(_parsed(f"[rank0]: device 0 of 4\n{bar}\n{_watchdogs([1, 2, 3])}")), knowledge)
+    assert "Generating train split" in long_ago.root_cause
 
 
 def test_a_file_that_told_nothing_is_named(knowledge: Knowledge) -> None:

@@ -23,8 +23,9 @@ def with_last_words(result: Diagnosis, facts: Facts) -> Diagnosis:
     if not waits or not silent or len(silent) > _FEW:
         return result
     said = [(f"the last line of rank {r}, for which the others waited", _last_of(facts, r, waits)) for r in silent]
-    if not any(line for _, line in said):
-        said = [("what was still at work when the others gave up waiting", _at_work(facts, waits))]
+    work = _at_work(facts, waits)
+    if work is not None and not any(line and (line.file != work.file or line.number > work.number) for _, line in said):
+        said = [("what was still at work when the others gave up waiting", work)]
     cited = {(e.file, e.line) for e in result.evidence}
     more = [(what, x) for what, x in said if x is not None and (x.file, x.number) not in cited]
     added = tuple(_evidence(len(result.evidence) + i, x, what) for i, (what, x) in enumerate(more, 1))
