@@ -168,3 +168,24 @@ def test_lines_that_a_rule_took_are_shown_again_with_context(triage: Run) -> Non
     wrong = triage("compress", log, "--dropped", "megatron.iterations", cwd=REPO)
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert "perhaps megatron.iteration" in wrong.stderr
+
+
+def test_the_same_log_again_is_the_same_incident_and_a_task_of_its_array_an_attempt(
+    triage: Run, tmp_path: Path
+) -> None:
+    error = "2026-01-01 12:20:00 torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0\n"
+    for task in (1, 2):
+        (tmp_path / f"slurm-4711_{task}.out").write_text(f"task {task}\n{error}")
+    first = triage("diagnose", "slurm-4711_1.out", "--llm", "off")
+    again = triage("diagnose", "slurm-4711_1.out", "--llm", "off", "--format", "json")
+    task = triage("diagnose", "slurm-4711_2.out", "--llm", "off")
+    new = triage("diagnose", "slurm-4711_2.out", "--llm", "off", "--new")
+
+    assert first.stdout.endswith("Recorded as incident 1.\n")
+    assert (answer(again)["incident"], answer(again)["recurrence"]["kind"]) == (1, "first")
+    assert task.stdout.endswith("Recorded as attempt 2 of incident 1.\n")
+    assert new.stdout.endswith("Recorded as incident 2.\n")
+    record = answer(triage("incidents", "show", "1", "--format", "json"))["record"]
+    assert [a["external_id"] for a in record["attempts"]] == ["4711_1", "4711_2"]
+    assert [v["attempt"] for v in record["versions"]] == [1, 1, 2]
+    assert len(record["kb_version"]) == 16

@@ -11,11 +11,11 @@ import sqlalchemy as sa
 
 import triage
 from tests.store.samples import ECC, HUNG, OOM, PROMPTS, as_json
-from triage.domain import Evidence, Suspects
+from triage.domain import Evidence, ModelCall, Suspects
 from triage.errors import NotFoundError, StoreError, UsageError
 from triage.store import tables
 from triage.store.incidents import IncidentStore
-from triage.store.values import Filters, IncidentSummary, JobRef, Verdict
+from triage.store.values import Feedback, Filters, IncidentSummary, JobRef, Verdict
 
 JOB = JobRef(external_id="4711", name="pretrain-7b", scheduler="slurm", nodes=("gpu-016", "gpu-018"), gpu_hours=12.5)
 FIRST = datetime(2026, 3, 1, 3, 0, 30, 250_000, UTC)
@@ -333,3 +333,37 @@ def test_titles_are_one_short_line(store: IncidentStore, diagnosis, title: str) 
     store.record(diagnosis, as_json(diagnosis))
 
     assert store.list()[0].title == title
+
+
+def test_thumbs_about_what_was_shown(store: IncidentStore, clock) -> None:
+    incident = store.record(ECC, as_json(ECC))
+    for about, ref, thumb in (("similar", 1, "down"), ("step", 2, "up"), ("hypothesis", 1, "up")):
+        store.give(incident, Feedback(about, ref, thumb, "ada", "web", "note"))
+    given = store.get(incident).feedback
+
+    assert [(f.about, f.ref, f.thumb, f.who, f.via, f.note, f.version) for f in given] == [
+        ("similar", 1, "down", "ada", "web", "note", 1),
+        ("step", 2, "up", "ada", "web", "note", 1),
+        ("hypothesis", 1, "up", "ada", "web", "note", 1),
+    ]
+    assert given[-1].at == clock.now
+    with pytest.raises(NotFoundError, match="incident 1 shows no step 3"):
+        store.give(incident, Feedback("step", 3, "up", "ada"))
+    store.revise(incident, OOM, as_json(OOM))
+    with pytest.raises(NotFoundError, match="incident 1 shows no similar 1"):  # the latest diagnosis does not
+        store.give(incident, Feedback("similar", 1, "up", "ada"))
+    assert len(store.get(incident).feedback) == 3
+
+
+def test_calls_of_models_the_knowledge_and_the_rules_are_kept(store: IncidentStore) -> None:
+    calls = (ModelCall("m", 1.5, 900, 20), ModelCall("m", 0.5, error="ModelTimeoutError"))
+    d = dataclasses.replace(ECC, calls=calls, learned=("learned.3",))
+    store.file(d, as_json(d), kb_version="0123abcd")
+
+    assert store.get(1).kb_version == "0123abcd"
+    assert rows(store, tables.ModelCall) == [
+        {"position": 1, "model": "m", "error": "", "seconds": 1.5, "tokens_in": 900, "tokens_out": 20},
+        {"position": 2, "model": "m", "error": "ModelTimeoutError", "seconds": 0.5, "tokens_in": 0, "tokens_out": 0},
+    ]
+    diagnosis = rows(store, tables.Diagnosis)[0]
+    assert (diagnosis["learned_rules"], diagnosis["seconds"]) == ('["learned.3"]', 0.25)

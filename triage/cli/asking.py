@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from triage import kb, learned
 from triage.config import Settings
@@ -28,6 +29,7 @@ def explain(asked: Private | None, chosen: Settings, matcher: Matcher, tell: Tel
         from triage.evidence.known import known_nodes
         from triage.ingest.again import raw_lines
         from triage.llm.limits import Prices
+        from triage.llm.noted import Noted
         from triage.runbooks import runbooks
 
         labels = kb.taxonomy()
@@ -43,15 +45,17 @@ def explain(asked: Private | None, chosen: Settings, matcher: Matcher, tell: Tel
         )
         tools = (*LogTools(log, rules, raw_lines).all(), *facts.all())
         kinds = {file.name: file.kind for file in log.files}
-        return failure_agent.explain(
+        model = Noted(asked.for_job(known_nodes(log)))
+        found = failure_agent.explain(
             case.Case(log, folded, rules),
-            asked.for_job(known_nodes(log)),
+            model,
             labels,
             options,
             tools,
             lambda line: bool(matcher.match(line, kinds.get(line.file, "job"))),
             tell,
         )
+        return replace(found, calls=model.calls)
 
     return explained
 

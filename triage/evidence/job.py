@@ -15,7 +15,7 @@ _IN_LINE = re.compile(
     r"|\bFLUX_JOB_ID[=: ]+(\u0192?[0-9A-Za-z]{2,20})\b|^Your job(?:-array)? (\d{1,12})[. ]",
     re.IGNORECASE,
 )
-_IN_NAME = re.compile(r"(?:^|[/_.-])slurm[-_.](\d{3,12})(?=[._-]|$)")
+_IN_NAME = re.compile(r"(?:^|[/_.-])slurm[-_.](\d{3,12}(?P<task>_\d{1,7})?)(?=[._-]|$)")
 
 
 def job_id(files: Iterable[LogFile], said: Iterable[str] = ()) -> str:
@@ -23,6 +23,12 @@ def job_id(files: Iterable[LogFile], said: Iterable[str] = ()) -> str:
 
     The job's own output counts before the scheduler's, which names many jobs.
     """
+    files = list(files)
+    tasks = {
+        match[1] for file in files if file.kind == "job" and (match := _IN_NAME.search(file.name)) and match["task"]
+    }
+    if len(tasks) == 1:  # a task of an array: lines name it by a number of its own, which nothing else knows
+        return tasks.pop()
     for text in said:
         if match := _IN_LINE.search(text):
             return next(group for group in match.groups() if group)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from triage.errors import StoreError
 from triage.redact import redact
 
-_KEPT = frozenset({"sha256", "fingerprint", "schema"})  # a digest looks like a secret and is none
+_KEPT = frozenset({"sha256", "fingerprint", "schema", "digest", "head"})  # a digest looks like a secret and is none
 _SECRET_NAME = re.compile(r"(?i)(?:^|_)(?:key|token|secret|password|passwd|credential|credentials)$")
 _INT64 = 1 << 63
 
