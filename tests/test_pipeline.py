@@ -8,7 +8,7 @@ import pytest
 
 from triage import kb, pipeline
 from triage.diagnose.judge import Knowledge
-from triage.domain import Folded
+from triage.domain import Diagnosis, Folded
 from triage.evidence.match import Matcher
 from triage.pipeline import Parts
 from triage.runbooks import runbooks
@@ -47,3 +47,18 @@ def test_the_compressed_log_is_handed_out_with_the_cited_line_in_it(tmp_path: Pa
     pipeline.diagnose([str(tmp_path / "job.log")], Parts(knowledge, kb.filter_rules(), folded=seen.append))
     (folded,) = seen
     assert 31 in [line.number for line in folded.lines]
+
+
+def test_what_breaks_the_stage_of_the_model_leaves_the_answer_of_the_rules(
+    tmp_path: Path, knowledge: Knowledge
+) -> None:
+    def breaks(*_: object) -> Diagnosis:
+        raise RecursionError("too deep")
+
+    (tmp_path / "job.log").write_text(log_of("reading", 30))
+    seen: list[Exception] = []
+    parts = Parts(knowledge, kb.filter_rules(), explain=breaks, failed=seen.append)
+    result, document = pipeline.diagnose([str(tmp_path / "job.log")], parts)
+    assert result.failure_type == "key-error"
+    assert document["missing"][-1] == "asking the model failed (RecursionError); the rules' answer stands"
+    assert [str(error) for error in seen] == ["too deep"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import itertools
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from triage import learned, report, scanning
+from triage.clock import Clock
 from triage.compress import dropped, engine, view
 from triage.diagnose import recurrence
 from triage.diagnose.against_good import against
@@ -29,7 +29,7 @@ MOST_NODES = 4096  # that the record keeps of a job
 
 Tell = Callable[[str], None]
 Recall = Callable[[Diagnosis], tuple[tuple[Similar, ...], tuple[str, ...]]]  # similar incidents, what was not asked
-Explain = Callable[[JobLog, Folded, Diagnosis], Diagnosis]  # what a model makes of it; never fails
+Explain = Callable[[JobLog, Folded, Diagnosis], Diagnosis]  # what a model makes of it
 Remember = Callable[[Diagnosis], History]  # what earlier incidents say to this one
 Record = Callable[[Diagnosis, dict[str, Any]], Filed]
 GoodRunOf = Callable[[JobPrint], GoodRun | None]  # the last run of this kind of job that went well
@@ -57,6 +57,7 @@ class Parts:
     rules: learned.Rules | None = None
     good: GoodRunOf | None = None
     keep: KeepGood | None = None
+    failed: Callable[[Exception], None] = field(default=lambda _error: None)  # is given what broke the model's stage
     jobs: int = 1  # processes that read large inputs
 
 
@@ -156,7 +157,7 @@ def _limits(files: int) -> engine.ScanLimits:
 
 def diagnose(paths: Sequence[str], parts: Parts, good: GoodRun | None = None) -> tuple[Diagnosis, dict[str, Any]]:
     """The whole way from files to a recorded diagnosis and its JSON object. good: a run to compare with."""
-    clock = _Clock()
+    clock = Clock()
     log = read(paths, parts)
     clock.lap("read")
     parts.tell("looking for the cause")
@@ -176,7 +177,7 @@ def diagnose(paths: Sequence[str], parts: Parts, good: GoodRun | None = None) ->
     result = _recall(result, parts)
     clock.lap("recall")
     if parts.explain is not None:
-        result = parts.explain(log, folded, result)
+        result = _explained(parts.explain, log, folded, result, parts.failed)
         clock.lap("model")
     result = replace(result, timing=clock.laps)
     result, document = _record(result, parts)
@@ -236,6 +237,18 @@ def _keep_good(log: JobLog, result: Diagnosis, parts: Parts) -> str:
     return ""
 
 
+def _explained(
+    explain: Explain, log: JobLog, folded: Folded, result: Diagnosis, failed: Callable[[Exception], None]
+) -> Diagnosis:
+    """The last net under the model: what the rules found is published, whatever becomes of it."""
+    try:
+        return explain(log, folded, result)
+    except Exception as error:  # noqa: BLE001 - a server or a model chose what came
+        failed(error)
+        why = str(error) if isinstance(error, TriageError) else type(error).__name__
+        return replace(result, missing=(*result.missing, f"asking the model failed ({why}); the rules' answer stands"))
+
+
 def _recall(result: Diagnosis, parts: Parts) -> Diagnosis:
     if parts.recall is None or result.outcome == "healthy":
         return result
@@ -280,16 +293,3 @@ def _settle(log: JobLog, retired: Mapping[str, str], parts: Parts) -> str:
         still = f", and {', '.join(retired)} not retired" if retired else ""
         return f"what learned filter rules took was not counted{still}: {error}"
     return ""
-
-
-class _Clock:
-    """Seconds per stage."""
-
-    def __init__(self) -> None:
-        self.laps: dict[str, float] = {}
-        self._last = time.monotonic()
-
-    def lap(self, stage: str) -> None:
-        now = time.monotonic()
-        self.laps[stage] = now - self._last
-        self._last = now

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from triage.agents.asking import Asker
-from triage.agents.tools.kit import MOST_CALLS, Toolbox
+from triage.agents.tools.kit import MOST_CALLS, Toolbox, arguments
 from triage.llm.values import Message, Reply, ToolCall, ToolSpec
 
 SPENT = 0.6  # of a limit, after which tools end, so that there is enough left for the answer
@@ -87,10 +87,8 @@ def _stopped(steps: int, bounds: Bounds, made: Counter[tuple[str, str]]) -> str:
 
 def _same(call: ToolCall) -> tuple[str, str]:
     """What makes two calls one, however their arguments are written."""
-    try:
-        return call.name, json.dumps(json.loads(call.arguments or "{}"), sort_keys=True)
-    except ValueError:
-        return call.name, call.arguments
+    given = arguments(call)
+    return call.name, call.arguments if given is None else json.dumps(given, sort_keys=True)
 
 
 def _numbered(reply: Reply, step: int) -> tuple[ToolCall, ...]:

@@ -73,6 +73,7 @@ def diagnose(
     if good and alone and len(good) > 1:
         raise UsageError("--good none stands beside a path", "give the paths of one good run, or none")
     known = good_runs.of_files(good, parts) if good and not alone else None
+    parts = replace(parts, failed=output.tell_failure) if verbose else parts
     result, document = pipeline.diagnose(paths, replace(parts, good=None) if good else parts, known)
     output.clear_progress(quiet)
     output.print_result(document, chosen, verbose)
@@ -97,8 +98,12 @@ def _prompt(paths: list[str], parts: Parts, settings: Settings) -> str:
         asked.append(Pseudonyms(known_nodes(log)).hide(clean_text(text)))
         return rules
 
-    pipeline.diagnose(paths, replace(parts, explain=keep))
+    pipeline.diagnose(paths, replace(parts, explain=keep, failed=_raise))
     return asked[0]
+
+
+def _raise(error: Exception) -> None:
+    raise error
 
 
 def _traced(settings: Settings, trace: Path | None, replay: Path | None) -> Private:

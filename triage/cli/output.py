@@ -93,3 +93,13 @@ def clear_progress(quiet: bool) -> None:
 def note(text: str, quiet: bool = False) -> None:
     if not quiet:
         sys.stderr.write(f"triage: {report.visible(text)}\n")
+
+
+def tell_failure(error: Exception) -> None:
+    """Where something broke that did not end the command, on stderr, without secrets."""
+    import traceback
+
+    from triage.redact import redact
+
+    for line in redact("".join(traceback.format_exception(error))).splitlines():
+        note(line)

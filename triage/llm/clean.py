@@ -10,8 +10,18 @@ from triage.redact import redact
 _SHORTEST_KEY = 8
 
 
+def sound(text: str) -> str:
+    """What UTF-8 can hold: half a surrogate pair, which JSON can name, becomes U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
 def clean_text(text: str, key: str = "") -> str:
-    """The text without secrets; key: a secret of our own that may stand in it. Idempotent."""
+    """The text without secrets, sound; key: a secret of our own that may stand in it. Idempotent."""
+    text = sound(text)
     if len(key) >= _SHORTEST_KEY:
         text = text.replace(key, "[redacted:api-key]")
     return redact(text)
@@ -31,7 +41,10 @@ def _clean_message(message: Message, key: str) -> Message:
 
 
 def _clean_calls(calls: tuple[ToolCall, ...], key: str) -> tuple[ToolCall, ...]:
-    return tuple(replace(call, arguments=clean_text(call.arguments, key)) for call in calls)
+    return tuple(
+        replace(call, id=sound(call.id), name=sound(call.name), arguments=clean_text(call.arguments, key))
+        for call in calls
+    )
 
 
 def one_line(text: str, key: str = "", most: int = 300) -> str:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Any
 _MOST = 400_000  # characters that are looked at
 _STARTS = 200  # places where JSON may begin that are tried
 _DEEPEST = 60
+_LONGEST = 100  # characters of a number
 _FENCE = re.compile(r"```[ \t]*\w{0,20}[ \t]*\n(.*?)(?:\n[ \t]*```|\Z)", re.DOTALL)
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
 _SPACE = re.compile(r"\s*")
@@ -87,6 +89,16 @@ def _values(text: str, begins: str) -> Iterator[tuple[Any, bool]]:
         if reader.cut:
             return
         at = reader.at
+
+
+def _number(digits: str) -> int | float | None:
+    """None: larger than any that is meant."""
+    if len(digits) > _LONGEST:
+        return None
+    if not set(digits) & set(".eE"):
+        return int(digits)
+    found = float(digits)
+    return found if math.isfinite(found) else None
 
 
 class _BadError(ValueError):
@@ -185,7 +197,7 @@ class _Reader:
             self.at = match.end()
             if self.at == len(self.text):  # more digits may have followed
                 return self._ended()
-            return float(match[0]) if set(match[0]) & set(".eE") else int(match[0])
+            return _number(match[0])
         word = _WORD.match(self.text, self.at)
         if word is None:
             raise _BadError

@@ -10,12 +10,15 @@ from typing import Any
 from triage import prompts
 from triage.domain import LogLine, ToolUse
 from triage.errors import TriageError
+from triage.llm.clean import sound
 from triage.llm.values import ToolCall, ToolSpec
 from triage.redact import redact
 
 MOST_CHARS = 6000  # of one answer
 MOST_LINE = 400  # characters of a line
 MOST_CALLS = 6  # of one reply
+MOST_NUMBER = 10**12
+MOST_ARGUMENTS = 20_000  # characters of the arguments of a call
 RESULT = "diagnose-tool"
 _KEPT_ARGUMENTS = 300  # characters, in the record of a use
 _TYPES: Mapping[str, type] = {"string": str, "integer": int}
@@ -69,14 +72,18 @@ class Toolbox:
     def use(self, call: ToolCall) -> str:
         """What the model is told. Never fails: what cannot be done is said in words."""
         try:
-            found = self._run(call)
+            text, shown = _bounded(found := self._run(call))
         except (ToolError, TriageError) as error:
-            self._note(call, 0, problem=str(error))
-            return _fenced(call.name, f"not done: {error}")
-        text, shown = _bounded(found)
+            return self._not_done(call, str(error))
+        except Exception as error:  # noqa: BLE001 - whatever a model asks for, the diagnosis goes on
+            return self._not_done(call, f"the tool failed ({type(error).__name__})")
         self.seen(shown, found.names)
         self._note(call, len(shown))
         return _fenced(call.name, text)
+
+    def _not_done(self, call: ToolCall, why: str) -> str:
+        self._note(call, 0, problem=why)
+        return _fenced(call.name, f"not done: {why}")
 
     def _run(self, call: ToolCall) -> Found:
         known = next((t for t in self.tools if t.spec.name == call.name), None)
@@ -116,13 +123,23 @@ def _fenced(name: str, text: str) -> str:
     return prompts.load(RESULT).fill(name=name[:60], result=text)
 
 
-def _arguments(call: ToolCall, spec: ToolSpec) -> dict[str, Any]:
-    """Errors: ToolError for what does not fit the schema."""
+def arguments(call: ToolCall) -> dict[str, Any] | None:
+    """As they are written, whatever the tool takes; None: no JSON object, or too long or too deep to be one."""
+    if len(call.arguments) > MOST_ARGUMENTS:
+        return None
     try:
         given = json.loads(call.arguments or "{}")
-    except ValueError:
-        given = None
-    if not isinstance(given, dict):
+    except (ValueError, RecursionError):
+        return None
+    return given if isinstance(given, dict) else None
+
+
+def _arguments(call: ToolCall, spec: ToolSpec) -> dict[str, Any]:
+    """Errors: ToolError for what does not fit the schema."""
+    if len(call.arguments) > MOST_ARGUMENTS:
+        raise ToolError(f"the arguments are longer than {MOST_ARGUMENTS} characters")
+    given = arguments(call)
+    if given is None:
         raise ToolError("the arguments are no JSON object")
     known = spec.parameters["properties"]
     given = {name: value for name, value in given.items() if value is not None}
@@ -141,4 +158,6 @@ def _as(kind: str, value: Any, name: str) -> Any:
         value = int(value)
     if not isinstance(value, _TYPES[kind]) or isinstance(value, bool):
         raise ToolError(f"{name} must be of type {kind}")
-    return value
+    if isinstance(value, int) and not 0 <= value <= MOST_NUMBER:
+        raise ToolError(f"{name} must be from 0 to {MOST_NUMBER}")
+    return sound(value) if isinstance(value, str) else value
