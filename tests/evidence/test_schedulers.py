@@ -20,6 +20,8 @@ from triage.evidence.schedulers import scheduler_of
         ("SGE_TASK_ID=3\nPE_HOSTFILE=/var/spool/sge/n1/pe_hostfile", "sge", ""),
         ("failed       37  : qmaster enforced h_rt, h_cpu, or h_vmem limit", "sge", ""),
         ("FLUX_JOB_ID=f24YW13Tx4Rm\nflux-job: task(s) exited with exit code 1", "flux", "f24YW13Tx4Rm"),
+        ("Job id: 4411.pbs01 on n1\nPBS_O_HOST=login1", "pbs", "4411.pbs01"),
+        ("JobId: 4411.batch\nsrun: error: n1: task 0: Killed", "slurm", "4411"),
         ("SLURM_JOB_ID=771\nsrun: error: n1: task 0: Killed", "slurm", "771"),
         ("export KUBERNETES_SERVICE_HOST=10.0.0.1", "kubernetes", ""),
         ("step 1 loss 2.3\nTERM=xterm\ninflux of samples: 3", "", ""),

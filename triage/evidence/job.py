@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from triage.domain import LogFile
 
 _IN_LINE = re.compile(
-    r"\bPBS Job Id: (\d{1,12}(?:\[\d{0,7}\])?\.[\w-]{1,60})|\*\*\* (?:JOB|STEP) (\d{1,12})[. ]|\bStepId=(\d{1,12})"
-    r"|\bSLURM_JOB_?ID[=: ]+(\d{1,12})\b|\bJob ?ID ?[:=] ?(\d{1,12})\b|Submitted batch job (\d{1,12})|\[job (\d{1,12})\]"
+    r"\*\*\* (?:JOB|STEP) (\d{1,12})[. ]|\bStepId=(\d{1,12})"
+    r"|\bSLURM_JOB_?ID[=: ]+(\d{1,12})\b|\bJob ?ID ?[:=] ?(\d{1,12}(?:\.(?!batch|extern|interactive)[a-z][\w-]{1,60})?)\b|Submitted batch job (\d{1,12})|\[job (\d{1,12})\]"
     r"|\bPBS_JOBID[=: ]+(\d{1,12}(?:\[\d{0,7}\])?(?:\.[\w-]{1,60})?)|\bqsub: job (\d{1,12}(?:\[\d{0,7}\])?(?:\.[\w-]{1,60})?)[\w.-]* (?:completed|deleted|ready)"
     r"|\bLSB_JOBID[=: ]+(\d{1,12})\b|^Subject: Job (\d{1,12})(?:\[\d{1,7}\])?: <|\bJob <(\d{1,12})> is submitted"
     r"|\bFLUX_JOB_ID[=: ]+(\u0192?[0-9A-Za-z]{2,20})\b|^Your job(?:-array)? (\d{1,12})[. ]",
