@@ -53,7 +53,7 @@ def joined(seconds: float, knowledge: Knowledge) -> Diagnosis:
 def test_a_kernel_line_within_the_window_supports_the_cause(knowledge: Knowledge) -> None:
     found = joined(-5, knowledge)
     assert (found.failure_type, found.status) == ("gpu-lost", "established")
-    assert found.timeline.joins[0].startswith("E1 of the kernel log of gpu-07 (gpu-07.dmesg) lies within 20 s")
+    assert found.timeline.joins[0].startswith("E1 of the kernel log of gpu-07 (gpu-07.dmesg): within 20 s")
 
 
 def test_outside_of_the_window_it_establishes_nothing(knowledge: Knowledge) -> None:

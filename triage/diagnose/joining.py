@@ -18,8 +18,11 @@ _RAISED: dict[Status, Status] = {"supported": "established", "hypothesis": "supp
 
 @dataclass(frozen=True, slots=True)
 class Joined:
+    """said: what the join means, which `place` begins."""
+
     kind: Join
     said: str = ""
+    place: str = ""
 
 
 def outside_last(facts: Facts, ranked: Sequence[Candidate], pairs: Sequence[Explained]) -> list[Candidate]:
@@ -52,7 +55,7 @@ def apply(result: Diagnosis, facts: Facts, guessed: Mapping[str, str]) -> tuple[
     roots = [e for e in result.evidence if e.role == "root" and e.file in facts.node_files]
     found = [_of(facts, f, e.id) for e in roots if (f := _finding(facts, e)) is not None]
     if not found or result.evidence[0].file not in facts.node_files:
-        return result, tuple(dict.fromkeys(j.said for j in found if j.said))
+        return result, _said(found)
     kinds = {j.kind for j in found}
     status = result.status
     if "cause" in kinds:
@@ -62,7 +65,16 @@ def apply(result: Diagnosis, facts: Facts, guessed: Mapping[str, str]) -> tuple[
     if (said := guessed.get(result.evidence[0].file)) is not None:
         status = "supported" if status == "established" else status
         result = replace(result, root_cause=f"{result.root_cause} {said[:1].upper()}{said[1:]}.")
-    return _with_status(result, status), tuple(dict.fromkeys(j.said for j in found if j.said))
+    return _with_status(result, status), _said(found)
+
+
+def _said(found: Sequence[Joined]) -> tuple[str, ...]:
+    """Each sentence once, with all the places that it holds for."""
+    places: dict[str, list[str]] = {}
+    for one in found:
+        if one.said:
+            places.setdefault(one.said.removeprefix(one.place), []).append(one.place)
+    return tuple(f"{', '.one(named)}{rest}" for rest, named in places.items())
 
 
 def _with_status(result: Diagnosis, status: Status) -> Diagnosis:
@@ -83,7 +95,8 @@ def _of(facts: Facts, finding: Finding, name: str = "") -> Joined:
     nodes = {f.host for f in failures if f.host} | set(facts.nodes_of_ranks.values())
     kind = join(finding.line.time, host, failures, facts.collectives.began, len(nodes))
     here = [f for f in failures if same_host(f.host, host) or f.host is None]
-    return Joined(kind, joined(kind, name or "a line", file, min(here, key=lambda f: f.time, default=None)))
+    place = name or "a line"
+    return Joined(kind, joined(kind, place, file, min(here, key=lambda f: f.time, default=None)), place)
 
 
 def _failures(facts: Facts) -> list[Failure]:

@@ -48,11 +48,11 @@ def joined(kind: Join, place: str, file: LogFile, first: Failure | None) -> str:
     """The join in words, "" when it says nothing."""
     where = describe(file)
     if kind == "cause" and first is not None:
-        return f"{place} of {where} lies within {WINDOW.seconds} s of that host's first failure, or where the wait began: it supports it as the cause."
+        return f"{place} of {where}: within {WINDOW.seconds} s of that host's first failure or of where the wait began, which speaks for it as the cause."
     if kind == "alone":
-        return f"{place} of {where} stands alone: that host shows no other sign of failure in the job's own log."
+        return f"{place} of {where}: alone, for that host shows no other sign of failure in the job's own log."
     if kind == "outside" and first is not None:
-        return f"{place} of {where} is more than {WINDOW.seconds} s away from that host's first failure ({first.line.file}:{first.line.number}): context only."
+        return f"{place} of {where}: more than {WINDOW.seconds} s away from that host's first failure ({first.line.file}:{first.line.number}), so context only."
     return ""
 
 
