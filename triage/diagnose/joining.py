@@ -74,7 +74,7 @@ def _said(found: Sequence[Joined]) -> tuple[str, ...]:
     for one in found:
         if one.said:
             places.setdefault(one.said.removeprefix(one.place), []).append(one.place)
-    return tuple(f"{', '.one(named)}{rest}" for rest, named in places.items())
+    return tuple(f"{', '.join(named)}{rest}" for rest, named in places.items())
 
 
 def _with_status(result: Diagnosis, status: Status) -> Diagnosis:
