@@ -8,7 +8,7 @@ import pytest
 
 from triage import kb
 from triage.diagnose.names import fill_text
-from triage.risk import destroys
+from triage.risk import destroys, destroys_as_typed
 from triage.runbooks import SECTIONS, runbooks
 
 # Words of such steps, and where they stand without ordering anything.
@@ -74,3 +74,17 @@ def test_each_step_of_a_runbook_is_labelled_for_what_it_does() -> None:
     assert [
         s.step for s in steps if s.risk == "destructive" and not destroys(fill_text(s.step, {"pid": "7"}), s.command)
     ] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Rm -rf /data/ckpt && scancel -u alice", True),
+        ("run rm -rf /data/ckpt/run7, then start it again", True),
+        ("as done in incident 7: scancel 4711", True),
+        ("replace the fibre and clean the port", False),
+        ("set NCCL_IB_TIMEOUT=23", False),
+    ],
+)
+def test_in_a_text_that_a_person_typed_a_command_may_stand_anywhere(text: str, expected: bool) -> None:
+    assert destroys_as_typed(text) is expected

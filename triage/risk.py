@@ -39,3 +39,9 @@ def destroys(text: str, command: str = "") -> bool:
     """Does a step end processes, take a machine down or delete what is stored? Draining and resetting can be taken back."""
     told = any(_SAID.search(clause) for clause in _CLAUSE.split(text) if not _NOT_DONE.match(clause))
     return told or bool(_RUN.search(command)) or any(_RUN.search(code) for code in re.findall(r"`([^`]*)`", text))
+
+
+def destroys_as_typed(text: str) -> bool:
+    """The same of a text that a person typed: a command may begin at any of its words, in whatever case."""
+    starts = [match.start() for match in re.finditer(r"\S+", text)]
+    return destroys(text, text) or any(_RUN.match(text, at) or _RUN.match(text[at:].lower()) for at in starts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
@@ -15,7 +16,7 @@ from typer.testing import CliRunner, Result
 from tests.openai_server import Asked, OpenAIServer, status
 from triage import config, pipeline
 from triage.cli import incidents, rules, wiring
-from triage.domain import LearnedSignature
+from triage.domain import LearnedSignature, RuleOrigin
 from triage.errors import UsageError
 from triage.store.signatures import SignatureStore
 
@@ -74,7 +75,10 @@ def test_a_corrected_unknown_gives_a_candidate_that_has_no_part_in_a_diagnosis(
     tmp_path: Path, learned: LearnedSignature
 ) -> None:
     assert (learned.id, learned.state, learned.incident, learned.confirmed) == (ONE, "candidate", 1, 1)
-    assert (learned.signature.failure_type, learned.signature.remedy) == ("network-error", "replace the fibre")
+    assert (learned.signature.failure_type, learned.signature.remedy) == (
+        "network-error",
+        "as done in incident 1: replace the fibre",
+    )
     assert learned.signature.title == "a bent fibre (learned from incident 1)"
     assert learned.expires is not None
     assert diagnosis(log(tmp_path / "b.out"))["failure_type"] == "unknown"
@@ -104,6 +108,45 @@ def test_a_second_confirmed_incident_puts_it_in_force_and_no_person_has_approved
     # And a person may still look at it.
     run(rules.app, "approve", ONE)
     assert diagnosis(log(tmp_path / "c.out", "x9", 0, 7))["status"] == "established"
+
+
+def test_what_a_person_typed_stays_as_it_is_spelled_and_shows_what_it_destroys(tmp_path: Path) -> None:
+    diagnosis(log(tmp_path / "a.out"))
+    fix = "rm -rf /data/ckpt && scancel -u alice; token=hf_abcdefghijABCDEFGHIJ0123"
+    resolved(1, "--verdict", "corrected", "--type", "network-error", "--fix", fix)
+    run(rules.app, "approve", ONE)
+
+    found = diagnosis(log(tmp_path / "b.out", "node-b", 511, 4000))
+
+    (step,) = [step for step in found["remediation"] if "scancel" in step["step"]]
+    assert step["step"].startswith("as done in incident 1: rm -rf /data/ckpt && scancel -u alice; token=[redacted:")
+    assert step["risk"] == "destructive"
+
+
+def test_a_line_of_no_trouble_does_not_take_the_cause_from_an_exception(tmp_path: Path) -> None:
+    """Neither for a signature of an error, nor for one that was learned from such a line."""
+    diagnosis(log(tmp_path / "a.out", last="card {rank} lost the quorum of ring {start}"))
+    resolved(1, *BECAUSE)
+    run(rules.app, "approve", ONE)
+    quiet = "2026-03-03 03:08:00 [INFO] card 7 lost the quorum of ring 4\n"
+    path = Path(log(tmp_path / "b.out", last="RuntimeError: shapes cannot be braided"))
+    path.write_text(quiet + path.read_text())
+    assert diagnosis(str(path))["failure_type"] == "runtime-error"
+
+    other = log(tmp_path / "d.out", last="RuntimeError: shapes cannot be braided")
+    Path(other).write_text(
+        "2026-03-03 03:08:00 [INFO] the seventh lattice gave up its quorum\n" + Path(other).read_text()
+    )
+    with SignatureStore.open(f"sqlite:///{os.environ['TRIAGE_HOME']}/triage.db") as store:
+        origin = RuleOrigin("mined", lines=("[INFO] the seventh lattice gave up its quorum",))
+        made = dataclasses.replace(
+            known()[0],
+            signature=dataclasses.replace(known()[0].signature, patterns=("seventh lattice gave up",)),
+            origin=origin,
+        )
+        stored = store.add(made, "ada")
+        store.move(stored.id, "active", "", "ada", "approve")
+    assert diagnosis(other)["failure_type"] == "runtime-error"
 
 
 def test_the_number_of_confirmations_is_a_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,6 +212,18 @@ def test_a_model_writes_the_pattern_and_is_not_asked_about_the_failure_again(tmp
     assert len(running.requests) > calls
 
 
+def test_what_a_model_wrote_waits_for_a_person(tmp_path: Path, server) -> None:
+    diagnosis(log(tmp_path / "a.out"), "off")
+    done = run(incidents.app, "resolve", "1", *BECAUSE)
+    assert f"{ONE} is a candidate that the model wrote, in force by triage rules approve {ONE}: " in done.stderr
+    diagnosis(log(tmp_path / "b.out", "node-b", 511, 4000), "off")
+    resolved(2, *BECAUSE)
+
+    assert (known()[0].state, known()[0].confirmed) == ("candidate", 2)
+    run(rules.app, "approve", ONE)
+    assert known()[0].state == "active"
+
+
 @pytest.mark.parametrize(
     ("pattern", "check"),
     [
@@ -179,6 +234,7 @@ def test_a_model_writes_the_pattern_and_is_not_asked_about_the_failure_again(tmp
         (r"lost the quorum of ring|Watchdog caught collective operation timeout", "shadows"),
         (r"lost the quorum of ring|iteration \d+ of \d+ loss", "not-root"),
         (r"card \d+ on gpu-99 lost the quorum", "named"),
+        (r"lost the quorum of ring|evaluation harness warmed|cluster agent heartbeat", "unshown"),
     ],
 )
 def test_a_bad_pattern_of_a_model_is_refused_and_code_writes_its_own(
@@ -373,7 +429,7 @@ def test_list_and_show(learned: LearnedSignature) -> None:
     text = run(rules.app, "show", ONE).stdout
     for words in (
         f"{ONE}  candidate\n",
-        "Remedy: replace the fibre\n",
+        "Remedy: as done in incident 1: replace the fibre\n",
         "Outcomes: incident 1 confirmed\n",
         "Expires: ",
     ):
@@ -399,6 +455,21 @@ def test_a_trial_on_a_log(tmp_path: Path, learned: LearnedSignature) -> None:
     good.write_text("\n".join([*body, "Training completed.", "exiting program at iteration 500"]) + "\n")
     done = run(rules.app, "test", ONE, str(good), code=1)
     assert "verification: refused (healthy)" in done.stdout
+
+
+def test_a_pattern_of_a_person_replaces_the_candidate_of_its_incident(learned: LearnedSignature) -> None:
+    words = ("learn", "--incident", "1", "--pattern")
+    assert run(rules.app, *words, learned.pattern, "--dry-run").stdout.startswith("it would be a candidate")
+    run(rules.app, *words, "quorum", code=1)
+    assert [s.state for s in known()] == ["candidate"]  # a refused one replaces nothing
+
+    done = run(rules.app, *words, r"card \d+ on [\w.-]+ lost the quorum")
+
+    assert f"{ONE} is retired: learned-signature.2 replaces it\nlearned-signature.2 is a candidate" in done.stdout
+    assert [(s.state, s.origin.by) for s in known()] == [("retired", "mined"), ("candidate", "user")]
+    run(rules.app, "approve", "learned-signature.2")
+    done = run(rules.app, *words, r"card \d+ on [\w.-]+ lost")
+    assert "learned-signature.2 knows this failure; retire it first to use a pattern of your own" in done.stdout
 
 
 def test_a_dry_run_keeps_nothing(tmp_path: Path, learned: LearnedSignature) -> None:

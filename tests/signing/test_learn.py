@@ -117,7 +117,10 @@ def test_a_signature_falls_with_the_incident_that_it_was_learned_from() -> None:
 def test_a_candidate_holds_what_the_person_said() -> None:
     found = made(lesson(cause="a bent  fibre.", fix="bend it back", root_cause_class="network-failure", outcome="hung"))
     s = found.signature
-    assert (s.title, s.remedy) == ("a bent fibre (learned from incident 7)", "bend it back")
+    assert (s.title, s.remedy) == (
+        "a bent fibre (learned from incident 7)",
+        "as done in incident 7: bend it back",
+    )
     assert (s.failure_type, s.root_cause_class, s.role, s.outcome) == (
         "network-error",
         "network-failure",

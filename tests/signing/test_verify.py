@@ -48,6 +48,9 @@ def test_a_good_one_is_accepted() -> None:
         (r"RingError: peer|most recent call last", "general", "the account of any failure"),
         (r"RingError: peer|The library closes at six", "unrelated", "nothing to do with any job"),
         (r"RingError: peer|consumed samples: +\d+", "healthy", "go well"),
+        (r"RingError: peer|evaluation harness warmed", "unshown", 'has "evaluation harness warmed" as an alternative'),
+        (r"RingError: peer (?:\d+ on|drained)", "unshown", '"drained"'),
+        (r"RingError: peer \d+(?: was cut)? on", "unshown", '" was cut"'),
         (r"RingError: peer|Watchdog caught collective", "shadows", "that the signature td.watchdog-timeout is for"),
     ],
 )
@@ -55,6 +58,33 @@ def test_a_bad_one_is_refused_with_its_reason(pattern: str, check: str, says: st
     result = verifier().check(pattern, CASE)
     assert (result.accepted, result.check) == (False, check)
     assert says in result.reason
+
+
+def test_alternatives_that_the_lines_of_the_incident_need_are_taken() -> None:
+    lines = (LINE, LINE.replace("lost the quorum", "left the lattice"))
+    pattern = r"RingError: peer \d+ on [\w.-]+ (?:lost the quorum|left the lattice)"
+    assert verifier().check(pattern, Case("network-error", lines)).accepted
+    assert verifier().check(pattern, Case("network-error", lines[:1])).check == "unshown"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '[rank0]:   File "/opt/fuse/ring.py", line 12, in braid_the_lattice',
+        "frame #7: braid::Lattice::quorum(braid::Ring const&) + 0x57 (0x7f12a in libbraid.so)",
+        "  host      : lattice-seventeen.example.org",
+        "[11615.415225] memory: usage 307200kB, limit 307200kB, failcnt 69",
+    ],
+)
+def test_a_row_of_the_account_of_a_failure_is_no_cause(line: str) -> None:
+    for pattern in proposals(line):
+        assert verifier().check(pattern, Case("network-error", (line,))).check in ("general", "shadows")
+
+
+def test_a_line_that_is_known_as_context_is_no_cause() -> None:
+    line = "dgxa-14 kernel: pcieport 0000:00:03.1: AER: Corrected error received: 0000:01:00.0"
+    (pattern,) = proposals(line)
+    assert not verifier().check(pattern, Case("network-error", (line,))).accepted
 
 
 def test_a_word_of_many_errors_is_one_of_another_signature() -> None:

@@ -35,7 +35,9 @@ def test_what_was_added_comes_back_as_it_was(store: SignatureStore) -> None:
     stored = store.add(given, "ada")
 
     assert stored == dataclasses.replace(
-        given, signature=dataclasses.replace(given.signature, id=ONE, weight=60), created=stored.created
+        given,
+        signature=dataclasses.replace(given.signature, id=ONE, weight=60, unless=stored.signature.unless),
+        created=stored.created,
     )
     assert store.get(ONE) == stored
     (event,) = store.history(ONE)

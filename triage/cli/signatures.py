@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from triage.evidence import profile
 from triage.evidence.match import Matcher
 from triage.regex import compile_pattern
 from triage.signing import learn as signing
+from triage.signing import shipped
 from triage.signing.subject import Subject, subject, verdicts
 from triage.signing.verify import Banks, Case, Verifier
 from triage.store.values import SignatureVerdict
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 MOST_READ = 64 << 20  # bytes of an incident's own log that are read to verify a signature on it
 # No reason of a person outweighs these.
-NEVER = frozenset(("empty", "compiles", "size", "secret", "named", "unrelated", "healthy", "shadows"))
+NEVER = frozenset(("empty", "compiles", "size", "secret", "named", "unrelated", "healthy", "shadows", "unshown"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +71,13 @@ def learn_from_outcome(
         spoken_of = latest.verdicts[-1].version if latest.verdicts else latest.version
         of = subject(incidents.get(incident, spoken_of), asked.cites)
     with opened(chosen.database_url) as store:
-        said = verdicts(of, store.list())
+        mine = _replaceable(incident, asked, store)
+        said = verdicts(of, (known for known in store.list() if known.id not in mine))
         moved = _settled(of, said, store, chosen) if asked.keep else ()
         if knows := next((name for name, verdict in said.items() if verdict == "confirmed"), ""):
-            return Learnt(RuleCheck(False, "covered", f"{knows} knows this failure"), covered=True, moved=moved)
-        checker = Verifier(banks(chosen, store))
+            hint = "; retire it first to use a pattern of your own" if asked.pattern else ""
+            return Learnt(RuleCheck(False, "covered", f"{knows} knows this failure{hint}"), covered=True, moved=moved)
+        checker = Verifier(banks(chosen, store, mine))
         notes: list[str] = []
         model = wiring.model(chosen)
         tell("looking for a signature")
@@ -90,7 +93,16 @@ def learn_from_outcome(
             return Learnt(lesson.check, lesson.signature, lesson.covered, moved, tuple(notes))
         expires = store.until(chosen.signature_days)
         stored = store.add(replace(lesson.signature, expires=expires), by)
+        gone = (store.move(name, "retired", f"{stored.id} replaces it", by, "retire") for name in mine - {stored.id})
+        moved = (*moved, *gone)
         return Learnt(lesson.check, _weighed(stored, of, store, chosen), False, moved, tuple(notes))
+
+
+def _replaceable(incident: int, asked: Asked, store: SignatureStore) -> frozenset[str]:
+    """The candidates of this incident, which a person's own pattern replaces."""
+    if not asked.pattern:
+        return frozenset()
+    return frozenset(known.id for known in store.list(state="candidate") if known.incident == incident)
 
 
 def _settled(
@@ -118,8 +130,13 @@ def _weighed(signature: LearnedSignature, of: Subject, store: SignatureStore, ch
 
 
 def _in_force(signature: LearnedSignature, store: SignatureStore, chosen: Settings) -> LearnedSignature:
-    """A candidate that enough incidents confirmed, and that verification still accepts, is put in force."""
-    if signature.state != "candidate" or signature.confirmed < chosen.signature_confirmations:
+    """A candidate that enough incidents confirmed, and that verification still accepts, is put in force.
+
+    Not one that a model wrote: what else its pattern matches no outcome tells.
+    """
+    if signature.state != "candidate" or signature.origin.by == "model":
+        return signature
+    if signature.confirmed < chosen.signature_confirmations:
         return signature
     if not again(signature, store, chosen).accepted:
         return signature
@@ -145,25 +162,16 @@ def demand(signature: LearnedSignature, result: RuleCheck, anyway: bool, reason:
         raise UsageError(said, "to use it all the same: --anyway --reason WHY")
 
 
-def banks(chosen: Settings, store: SignatureStore) -> Banks:
-    """All that is known here: what triage ships, and what was recorded."""
-    shipped = kb.signatures()
-    names = Verifier(Banks(shipped))
-    harmless = (
-        line
-        for signature in shipped
-        for line in signature.counter_examples
-        if not any(s.role in ("root", "cascade") for s in names.knows(line))
-    )
-    routine = (example for rule in kb.filter_rules() for example in rule.examples)
+def banks(chosen: Settings, store: SignatureStore, but: Collection[str] = ()) -> Banks:
+    """All that is known here: what triage ships, and what was recorded. but: ids of learned signatures left out."""
+    known = shipped.banks()
     recorded = store.cited_lines(healthy=True, roles=("root", "cascade", "context"))
-    return Banks(
-        signatures=shipped,
-        unrelated=kb.unrelated_lines(),
-        healthy=(*routine, *harmless, *recorded, *_good_lines(chosen)),
-        decided=(*kb.protected_lines(), *store.cited_lines(healthy=False, roles=("cascade", "context"))),
+    return replace(
+        known,
+        healthy=(*known.healthy, *recorded, *_good_lines(chosen)),
+        decided=(*known.decided, *store.cited_lines(healthy=False, roles=("cascade", "context"))),
         causes=store.cited_lines(healthy=False, roles=("root",)),
-        learned=store.list(),
+        learned=tuple(known for known in store.list() if known.id not in but),
     )
 
 

@@ -140,6 +140,11 @@ def told(learnt: Learnt, needed: int) -> list[str]:
         return [*said, f"it would be a candidate: {pattern}"]
     if found.state != "candidate":
         return [*said, f"{found.id} is {found.state}: {printable(found.reason)}"]
+    if found.origin.by == "model":
+        return [
+            *said,
+            f"{found.id} is a candidate that the model wrote, in force by triage rules approve {found.id}: {pattern}",
+        ]
     more = how_many(needed - found.confirmed, "more confirmed incident")
     return [*said, f"{found.id} is a candidate, in force after {more} or by triage rules approve {found.id}: {pattern}"]
 

@@ -12,8 +12,20 @@ from triage.diagnose.facts import Facts
 from triage.diagnose.merging import left_of, once, only_looks, says
 from triage.diagnose.names import fill_command, fill_text, names, seen_on
 from triage.diagnose.situation import OF_FAILURE, Situation, situation
-from triage.domain import Evidence, Progress, Remedy, Risk, Runbook, Runbooks, RunbookStep, Status, Suspects, When
-from triage.risk import destroys
+from triage.domain import (
+    SIGNATURE_PREFIX,
+    Evidence,
+    Progress,
+    Remedy,
+    Risk,
+    Runbook,
+    Runbooks,
+    RunbookStep,
+    Status,
+    Suspects,
+    When,
+)
+from triage.risk import destroys, destroys_as_typed
 
 MAX_STEPS = 7
 MAX_CONFIRM = 2
@@ -160,7 +172,12 @@ def _act(case: _Case, root: Candidate, books: Runbooks) -> list[Remedy]:
 
 
 def _remedy_step(words: str, root: Candidate, case: _Case) -> Remedy:
-    risk: Risk = "destructive" if destroys(words) else "read-only" if only_looks(words) else "reversible"
+    """What a person typed, in the remedy of a learned signature, stays as it is spelled."""
+    typed = root.signature.remedy
+    if root.signature.id.startswith(SIGNATURE_PREFIX):
+        risk: Risk = "destructive" if destroys_as_typed(typed) else "reversible"
+        return Remedy(typed, root.signature.title, risk, evidence=case.cited)
+    risk = "destructive" if destroys(words) else "read-only" if only_looks(words) else "reversible"
     return Remedy(fill_text(words, case.known), root.signature.title, risk, evidence=case.cited)
 
 

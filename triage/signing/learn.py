@@ -144,10 +144,17 @@ def _made(of: Subject, pattern: str, origin: RuleOrigin, known: Iterable[Signatu
         failure_type=of.failure_type,
         root_cause_class=of.root_cause_class or _class_of(of.failure_type, known),
         role="root",
-        remedy="" if any(name in of.fix for name in of.names) else of.fix,
+        remedy=_remedy(of),
         outcome=of.outcome,
     )
     return LearnedSignature(signature, "candidate", origin, of.incident, of.who)
+
+
+def _remedy(of: Subject) -> str:
+    """What a person did, said to be of that job: its paths, users and numbers are not those of the next one."""
+    if not of.fix.strip() or any(name in of.fix for name in of.names):
+        return ""
+    return f"as done in incident {of.incident}: {' '.join(of.fix.split())}"
 
 
 def _class_of(failure_type: str, known: Iterable[Signature]) -> str:

@@ -6,12 +6,16 @@ that another signature owns, nothing of its own log that is not the root. What i
 
 from __future__ import annotations
 
+import re
+import re._constants as sre  # type: ignore[import-not-found]
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from triage import heads
 from triage.compress.candidate import MAX_PROGRAM, Refused, masked
+from triage.compress.linewise import Confined, confine_tree
 from triage.compress.shape import Shape
 from triage.compress.wording import wording
 from triage.domain import LearnedSignature, LogLine, RuleCheck, Signature
@@ -36,6 +40,12 @@ _ACCOUNT = (
     "  exitcode  : -11 (pid: 14962)  (SIGSEGV)",
     "  error_file: <N/A>",
     "  traceback : To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html",
+)
+# Such a line itself: of a stack, of what torchrun reports of each process, of what the kernel adds up as it kills.
+_ROW = re.compile(
+    r"""(?x)\s*(?:File\ ".*",\ line\ \d+ | \#\d+\ | frame\ \#\d+: | at\ [\w.$/<>]+\( | Traceback\ \(most\ recent
+    | (?:time|host|rank|exitcode|error_file|traceback|msg)\s+:\s
+    | (?:memory|memory\+swap|kmem|swap):\ usage\ | \[\s*\d+\]\s+\d+\s+\d+\s | Call\ Trace: | RIP:\ | R[A-Z0-9]{2}:\ [0-9a-f]{16})"""
 )
 _SHOWN = 240  # characters of a line in a reason
 
@@ -102,7 +112,16 @@ class Verifier:
         return tuple(f.signature for f in self._matcher.match(LogLine("", 0, line)))
 
     def _tests(self) -> tuple[Callable[[_Found], None], ...]:
-        return (_named, _specific, self._owned, self._not_unrelated, self._not_healthy, self._shadows_none, _only_root)
+        return (
+            _named,
+            _specific,
+            self._owned,
+            self._not_unrelated,
+            self._not_healthy,
+            self._shadows_none,
+            _only_root,
+            _shown,
+        )
 
     def _not_unrelated(self, found: _Found) -> None:
         if line := found.first(self._banks.unrelated):
@@ -130,6 +149,8 @@ class Verifier:
     def _owned(self, found: _Found) -> None:
         for line in found.case.lines:
             for owner in self.knows(line):
+                if owner.role == "context":
+                    raise Refused("shadows", f"{owner.id} knows its line as what is no cause: {_quoted(line)}")
                 if owner.weight < WEIGHT:
                     continue
                 if owner.failure_type == found.case.failure_type and owner.role == "root":
@@ -171,6 +192,7 @@ class _Found:
         if self._compiled.programsize > MAX_PROGRAM:
             steps = f"{self._compiled.programsize} steps, at most {MAX_PROGRAM} are allowed"
             raise Refused("size", f"the pattern compiles to {steps}")
+        self._ignores_case = bool(tree.state.flags & sre.SRE_FLAG_IGNORECASE)
         self.shape = Shape(tree)
 
     def matches(self, line: str) -> bool:
@@ -179,6 +201,19 @@ class _Found:
     def first(self, lines: Iterable[str]) -> str:
         """The first of the lines that it matches, "" for none."""
         return next((line for line in lines if self.matches(line)), "")
+
+    def unshown(self) -> str | None:
+        """An alternative, or optional part, that no line of the cause needs; each line matches the pattern."""
+        lines = self.case.lines
+        for part in self.shape.parts():
+            if any(map(self._finder(part.needs), lines)):
+                continue
+            if part.without is None or all(map(self._finder(part.without), lines)):
+                return part.text
+        return None
+
+    def _finder(self, tree: list[Any]) -> Callable[[str], bool]:
+        return Confined.of(confine_tree(tree, self._ignores_case)).found
 
 
 def _named(found: _Found) -> None:
@@ -194,6 +229,8 @@ def _specific(found: _Found) -> None:
     if wording < MIN_WORDING:
         least = f"at least {MIN_WORDING} are asked for"
         raise Refused("general", f"a match needs only {wording} letters or digits of its own wording, {least}")
+    if row := next((line for line in found.case.lines if _ROW.match(heads.split(line)[1])), ""):
+        raise Refused("general", f"its line stands in the account of any failure: {_quoted(row)}")
     if fault := found.shape.fault():
         raise Refused("size", fault)
     if line := found.first(_ACCOUNT):
@@ -212,6 +249,14 @@ def _only_root(found: _Found) -> None:
         if seen.number < found.case.worked.get(seen.file, 0):
             place = f"the job went on after a line that it matches, {_place(seen)}"
             raise Refused("not-root", f"{place}: {_quoted(seen.text)}")
+
+
+def _shown(found: _Found) -> None:
+    """Of what only another way through the pattern would match, the incident says nothing."""
+    if part := found.unshown():
+        raise Refused(
+            "unshown", f'it has "{part}" as an alternative or an optional part, which none of its lines needs'
+        )
 
 
 def _bare(line: str) -> str:
