@@ -39,7 +39,7 @@ class Prompt:
             raise KnowledgeError(
                 f"prompt {self.name}: inputs missing {sorted(missing)}, not declared {sorted(strange)}"
             )
-        tags = "|".join(sorted(set(_TAG.findall(self.text))))
+        tags = "|".join(sorted({*_TAG.findall(self.text), *_fences(self.name)}))
         ours = re.compile(rf"<(\s*/?\s*(?:{tags})(?:[\s/][^<>]{{0,200}})?)>", re.IGNORECASE) if tags else None
 
         def filled(match: re.Match[str]) -> str:  # once: an input may hold {{what looks like one}}
@@ -51,6 +51,14 @@ class Prompt:
     def to_json(self) -> dict[str, Any]:
         """As records of runs and diagnoses name it."""
         return {"name": self.name, "version": self.version, "sha256": self.sha256}
+
+
+@functools.cache
+def _fences(name: str) -> frozenset[str]:
+    """The names of blocks of all prompts of one conversation, which share the first word of their name."""
+    first = name.split("-", 1)[0]
+    alike = (path for path in root().glob("*.md") if path.stem.split("-", 1)[0] == first)
+    return frozenset(tag for path in alike for tag in _TAG.findall(path.read_text("utf-8")))
 
 
 def root() -> Path:

@@ -15,6 +15,7 @@ _SAID = re.compile(
     | (?<!\ba\ )(?<!\bthe\ )(?<!-)\bkill\b(?!-)
     | (?<!ask\ for\ )\b(?:delete|remove|purge|wipe|erase|clear)\b(?!\ code)
     | \bfree\ space\b | \breimage\b | \breformat\b | \bfsck\b
+    | (?:^|[,;]\ |\b(?:and|or|then)\ )(?:power|shut)\ (?:off|down)\b
     | (?:^|[,;]\ |\b(?:and|or|then)\ )(?:end|stop)\ (?:it\b|everything\b|\{pid\}|process\ \d|(?:the\ |any\ )?(?:\w+\ )?(?:process|processes|pod|job)\b)
     | \brestart\ (?:Fabric\ Manager|slurmd|the\ (?:node|host|guest|daemon|server|driver|virtual\ machine))\b
     | \b(?:replace|reseat)\ the\ (?:disk|SSD|DIMM|card|GPU|board|processor)\b

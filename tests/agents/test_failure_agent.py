@@ -123,7 +123,10 @@ def test_the_repair_shows_the_model_what_did_not_hold(knowledge: Knowledge) -> N
 
 def test_invented_nodes_ranks_and_steps_are_dropped_and_counted(knowledge: Knowledge) -> None:
     more = said(
-        nodes=["gpu-17", "gpu-99"], ranks=[3, 812], steps=[{"step": "drain gpu-42"}, {"step": "look at peer 3"}]
+        cited=[RING, {"file": "job.log", "line": 63, "quote": "gpu-17: task 3: Exited", "role": "cascade"}],
+        nodes=["gpu-17", "gpu-99"],
+        ranks=[3, 812],
+        steps=[{"step": "drain gpu-42"}, {"step": "look at peer 3"}],
     )
     _, result, _ = asked(knowledge, [more])
     assert result.suspects.nodes == ("gpu-17",)
@@ -206,7 +209,9 @@ def test_orders_in_the_log_are_data(knowledge: Knowledge, order: str) -> None:
 
 def test_a_healthy_job_is_not_made_ill(knowledge: Knowledge) -> None:
     fine = [*[f"step {n} loss 2.{n}" for n in range(1, 20)], "Training completed."]
-    sick = said(cited=[{"file": "job.log", "line": 3, "quote": "step 3", "role": "root"}], root_cause="It is ill.")
+    sick = said(
+        cited=[{"file": "job.log", "line": 3, "quote": "step 3 loss 2.3", "role": "root"}], root_cause="It is ill."
+    )
     rules, result, _ = asked(knowledge, [sick], fine)
     assert (rules.outcome, result.outcome) == ("healthy", "healthy")
 

@@ -82,3 +82,17 @@ def test_a_command_that_a_log_gave_is_no_advice(step: str) -> None:
 )
 def test_plain_advice_stays(step: str) -> None:
     assert not holds_command(step, "gpu-17: ECC error")
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        "Assertion `t >= 0 && t < n_classes` failed on rank 3",
+        "The store at tcp://10.0.0.5:29500 refused the connection",
+        "srun exec failed, and the job was cancelled by scancel from outside",
+        "The OOM killer ended the worker; shutdown of the others followed",
+        "exec /bin/train: exec format error",
+    ],
+)
+def test_a_cause_may_repeat_what_programs_print(cause: str) -> None:
+    assert not holds_command(cause, cause, advice=False)

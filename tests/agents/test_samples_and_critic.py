@@ -19,7 +19,7 @@ OOM = [
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB. GPU 3 has a total capacity of 79.11 GiB",
 ]
 FULL = {"file": "job.log", "line": 21, "quote": "Tried to allocate 2.50 GiB", "role": "root"}
-GAVE_UP = {"file": "job.log", "line": 20, "quote": "giving up", "role": "root"}
+GAVE_UP = {"file": "job.log", "line": 20, "quote": "asked for more room", "role": "root"}
 
 
 def same(**fields: Any) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def test_an_answer_that_does_not_hold_has_no_vote(ring: Case) -> None:
 
 # ------------------------------------------------------------------------------------------------ what may lead
 def test_a_line_that_tells_of_no_trouble_leads_to_nothing(ring: Case) -> None:
-    calm = [{"file": "job.log", "line": LOST - 1, "quote": "loss", "role": "root"}]
+    calm = [{"file": "job.log", "line": LOST - 1, "quote": "step 5999 loss", "role": "root"}]
     result, _ = asked(ring, [said(cited=calm)])
     assert (result.failure_type, result.hypotheses[1].failure_type) == ("unknown", "runtime-error")
 
@@ -142,7 +142,12 @@ def test_what_the_rules_know_and_leave_open_stays_open(ring: Case) -> None:
 
 
 # ------------------------------------------------------------------------------------------------ the second pass
-STARTED = {"file": "job.log", "line": 1, "quote": "with 8 ranks", "why": "peer 3 is none of the 8 ranks of gpu-17"}
+STARTED = {
+    "file": "job.log",
+    "line": 1,
+    "quote": "starting on gpu-17 with 8 ranks",
+    "why": "peer 3 is none of the 8 ranks of gpu-17",
+}
 
 
 def objects(*objections: dict[str, Any], refuted: bool = True, **fields: Any) -> dict[str, Any]:
@@ -188,7 +193,7 @@ def test_the_answers_own_line_does_not_refute_it(ring: Case) -> None:
 
 
 def test_what_holds_against_the_rules_own_answer_makes_its_status_fall(oom: Case) -> None:
-    doubt = {"file": "job.log", "line": 20, "quote": "giving up", "why": "worker 3 gave up before"}
+    doubt = {"file": "job.log", "line": 20, "quote": "asked for more room", "why": "worker 3 gave up before"}
     result, _ = asked(oom, [same(), objects(doubt)], critic=True)
     assert (result.failure_type, result.status) == ("out-of-memory", "supported")
     assert [e.line for e in result.evidence if e.id in result.hypotheses[0].against] == [20]
@@ -243,3 +248,35 @@ def test_what_is_told_on_the_way(ring: Case) -> None:
     assert len(counts) > 2
     assert counts[:3] == sorted(counts[:3])
     assert "asking openai:scripted what speaks against it" in told
+
+
+def test_what_is_said_against_the_models_answer_stands_there_and_the_status_falls_by_one(oom: Case) -> None:
+    """An objection to what the model says is none to what the rules say."""
+    doubt = {"file": "job.log", "line": 21, "quote": "CUDA out of memory", "why": "GPU 3 was full, which is no network"}
+    result, _ = asked(oom, [other(), objects(doubt)], critic=True)
+    assert (oom.rules.status, result.status, result.failure_type) == ("established", "supported", "out-of-memory")
+    rules, theirs = result.hypotheses[:2]
+    assert (rules.failure_type, rules.against, theirs.failure_type) == ("out-of-memory", (), "network-error")
+    assert [e.line for e in result.evidence if e.id in theirs.against] == [21]
+
+
+def test_two_doubts_make_the_status_fall_once(oom: Case) -> None:
+    doubt = {"file": "job.log", "line": 20, "quote": "asked for more room", "why": "worker 3 gave up before"}
+    result, _ = asked(oom, [same(), same(), other(), objects(doubt)], samples=3, critic=True)
+    assert (oom.rules.status, result.status) == ("established", "supported")
+    assert result.hypotheses[0].against
+
+
+@pytest.mark.parametrize(
+    "why", ["run sudo rm -rf --no-preserve-root to see it", "kubectl delete namespace prod shows it", "rank 9 is gone"]
+)
+def test_no_text_of_the_second_pass_gives_a_command_or_an_invented_rank(oom: Case, why: str) -> None:
+    doubt = {"file": "job.log", "line": 20, "quote": "asked for more room", "why": why}
+    result, _ = asked(oom, [same(), objects(doubt, refuted=False, check=why)], critic=True)
+    assert (result.status, result.hypotheses[0].against, result.hypotheses[0].check) == (
+        "established",
+        (),
+        oom.rules.hypotheses[0].check,
+    )
+    assert result.agent is not None
+    assert (result.agent.objections, result.agent.dropped) == (0, 2)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from triage.agents.injected import speaks_to_model
+from triage.agents.naming import Told
 from triage.domain import Diagnosis, Folded, JobLog, LogLine
 from triage.evidence.known import known_nodes, known_ranks
 from triage.taxonomy import Taxonomy
@@ -33,31 +34,37 @@ class Ground:
     """
 
     def __init__(self, case: Case, told: str) -> None:
+        """told: sentences about the job beside its lines."""
+        rules = case.rules
         shown = {(line.file, line.number) for line in case.folded.lines}
-        shown |= {(e.file, e.line) for e in case.rules.evidence}
+        shown |= {(e.file, e.line) for e in rules.evidence}
         self.lines = {
             (line.file, line.number): line
             for file in case.log.files
             for line in (*file.earlier, *file.lines)
             if (line.file, line.number) in shown
         }
-        self.nodes = frozenset(known_nodes(case.log))
-        self.ranks = frozenset(known_ranks(case.log))
-        self.corpus = _evidence_of(told)
+        self.nodes = frozenset(
+            {*known_nodes(case.log), *rules.suspects.nodes, *(e.node for e in rules.evidence if e.node)}
+        )
+        self.ranks = frozenset({*known_ranks(case.log), *rules.suspects.ranks})
+        self.told = Told(places=frozenset(self.lines), counted={"rank": set(self.ranks)})
+        folded = (f"{line.text}{_many(line)}" for line in case.folded.lines)
+        names = (*(file.name for file in case.log.files), *self.nodes)
+        self._tell((*folded, *(line.text for line in self.lines.values()), *(e.title for e in rules.evidence), *names))
+        self._tell(self.told.without_places(told).split("\n"))
 
     def add(self, lines: Iterable[LogLine], names: Iterable[str]) -> None:
         """What a tool showed of the job."""
         fresh = {(line.file, line.number): line for line in lines}
-        told = [
-            f"{file}:{number} {line.text}" for (file, number), line in fresh.items() if (file, number) not in self.lines
-        ]
+        texts = [line.text for place, line in fresh.items() if place not in self.lines]
         self.lines = {**fresh, **self.lines}
-        fresh_text = "\n".join((*told, *names))
-        self.corpus = f"{self.corpus}\n{_evidence_of(fresh_text)}"
+        self.told.places = frozenset(self.lines)
+        self._tell((*texts, *map(self.told.without_places, names)))
 
-
-def _evidence_of(told: str) -> str:
-    return "\n".join(line for line in told.split("\n") if not speaks_to_model(line))
+    def _tell(self, texts: Iterable[str]) -> None:
+        lines = (line for text in texts for line in text.split("\n"))
+        self.told.add("\n".join(line for line in lines if not speaks_to_model(line)))
 
 
 def inputs(case: Case, labels: Taxonomy, room: int | None = None) -> dict[str, str]:
@@ -140,5 +147,8 @@ def _weight(line: LogLine, cited: set[tuple[str, int]]) -> int:
 
 
 def _line(line: LogLine) -> str:
-    many = f"  (x{line.repeats} ranks {rank_ranges(line.ranks)})" if line.repeats > 1 else ""
-    return f"{line.file}:{line.number} {line.text[:_MOST_LINE]}{many}"
+    return f"{line.file}:{line.number} {line.text[:_MOST_LINE]}{_many(line)}"
+
+
+def _many(line: LogLine) -> str:
+    return f"  (x{line.repeats} ranks {rank_ranges(line.ranks)})" if line.repeats > 1 else ""

@@ -8,7 +8,7 @@ from typing import Any
 
 from triage.agents.answer import Answer, Cited, read_number, read_text
 from triage.agents.case import Ground
-from triage.agents.grounding import holds, unknown_names
+from triage.agents.grounding import holds, stands
 from triage.llm.parse import find_object
 
 MOST = 6
@@ -46,7 +46,7 @@ def read(text: str, answer: Answer, ground: Ground) -> Criticism | None:
     own = {(c.file, c.line) for c in answer.cited if c.role == "root"}
     others = any((o.cited.file, o.cited.line) not in own for o in kept)  # the answer's own line does not refute it
     check = read_text(found.get("check", ""), _WHY)
-    if unknown_names(check, ground.corpus):
+    if not stands(check, "what it would look at", ground, dropped):
         check = ""
     return Criticism(kept, tuple(dropped), found.get("refuted") is True and others, check)
 
@@ -68,9 +68,7 @@ def _objections(value: Any) -> Iterator[Objection]:
 def _stands(objection: Objection, ground: Ground, dropped: list[str]) -> bool:
     if not holds(objection.cited, ground.lines, dropped):
         return False
-    if not objection.why or (strange := unknown_names(objection.why, ground.corpus)):
-        dropped.append(
-            f"an objection names {strange[0]!r}, which is nowhere" if objection.why else "an objection gives no reason"
-        )
+    if not objection.why:
+        dropped.append("an objection gives no reason")
         return False
-    return True
+    return stands(objection.why, "an objection", ground, dropped, advice=False)

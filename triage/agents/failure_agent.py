@@ -100,7 +100,7 @@ class _Agent:
 
     def __post_init__(self) -> None:
         told = inputs(self.case, self.labels)
-        self.ground = Ground(self.case, "\n".join(told[name] for name in ("evidence", "hypotheses", "facts", "log")))
+        self.ground = Ground(self.case, f"{told['hypotheses']}\n{told['facts']}")
         self.asker = Asker(self.limited, deadline=self.options.timeout, tell=self.tell)
         self.box = Toolbox(self.tools if self.options.steps else (), self.ground.add)
         self.room = self.options.context
@@ -173,8 +173,7 @@ class _Agent:
         answer, problems = answers.read(said, self.labels)
         if answer is None:
             return None, problems
-        known = self.ground
-        found = ground(answer, known.lines, known.corpus, known.nodes, known.ranks)
+        found = ground(answer, self.ground)
         return found, found.broken
 
     def _talk(self, prompt: str, temperature: float = 0.0, **more: str) -> Talk:

@@ -6,26 +6,22 @@ What fails is dropped and counted. A cause that names what is nowhere, or points
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from triage.agents.answer import Answer, Cited
+from triage.agents.case import Ground
 from triage.agents.injected import holds_command, speaks_to_model
+from triage.agents.naming import unknown_names
 from triage.domain import LogLine
+from triage.heads import split
+from triage.risk import destroys
 
 Lines = Mapping[tuple[str, int], LogLine]
 
-# What a sentence may only say if the input says it: numbers, paths, names of hosts and files, what is quoted.
-_NAMED = re.compile(
-    r"(\w{2,12}://[^\s`\"'<>)\]]+)"
-    r"|`([^`]{2,200})`"
-    r"|(?<![\w/.])((?:/[\w.@%+=:-]+){2,})"
-    r"|(?<![\w.-])([A-Za-z][A-Za-z_.-]*\d[\w.-]*)"
-    r"|(?<![\w.-])([A-Za-z0-9_-]+\.(?:py|sh|cc|cpp|cu|yaml|json|log|out|err|bin|pt|so)\b)"
-    r"|(?<![\w.])(\d+(?:\.\d+)?)(?![\w])"
-)
 _WORDS = re.compile(r"\s+")
-_SMALL = 3  # numbers below it are words of any sentence
+_CLAUSE = re.compile(r"[.,;:]\s+|\s(?:and|then|or)\s")
+_QUOTED = 3  # words of a quote
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,43 +33,60 @@ class Grounded:
     broken: tuple[str, ...] = ()
 
 
-def ground(answer: Answer, lines: Lines, corpus: str, nodes: frozenset[str], ranks: frozenset[int]) -> Grounded:
-    """lines: all that may be cited; corpus: all that the model was told of this job; nodes, ranks: those that occur."""
+def ground(answer: Answer, known: Ground) -> Grounded:
+    """The answer, held to what was shown and told."""
     dropped: list[str] = []
-    cited = tuple(c for c in answer.cited if holds(c, lines, dropped))
-    good_nodes = tuple(n for n in answer.nodes if _kept(n in nodes or _occurs(n, corpus), f"node {n}", dropped))
-    good_ranks = tuple(r for r in answer.ranks if _kept(r in ranks, f"rank {r}", dropped))
-    steps = tuple(s for s in answer.steps if _is_advice(s, corpus, dropped))
-    broken = [
-        f"{name!r} of root_cause stands nowhere in the input" for name in unknown_names(answer.root_cause, corpus)
-    ]
+    cited = tuple(c for c in answer.cited if holds(c, known.lines, dropped))
+    nodes = tuple(n for n in answer.nodes if _is_blamed(n, cited, known, dropped))
+    ranks = tuple(
+        r for r in answer.ranks if r in known.ranks or _drop(f"rank {r} does not occur in the input", dropped)
+    )
+    steps = tuple(s for s in answer.steps if stands(" ".join(s), f"step {s[0]!r}", known, dropped, step=True))
+    against = answer.against if stands(answer.against, "against", known, dropped) else ""
+    broken = [*wrong(answer.root_cause, "root_cause", known, advice=False)]
     if answer.names_a_cause and not any(c.role == "root" for c in cited):
         broken.append("no line with the role root is cited that is there and holds its quote")
-    return Grounded(
-        replace(answer, cited=cited, nodes=good_nodes, ranks=good_ranks, steps=steps), tuple(dropped), tuple(broken)
+    kept = replace(answer, cited=cited, nodes=nodes, ranks=ranks, steps=steps, against=against)
+    return Grounded(kept, tuple(dropped), tuple(broken))
+
+
+def stands(text: str, what: str, known: Ground, dropped: list[str], step: bool = False, advice: bool = True) -> bool:
+    """Whether a text of the model may be told on; what is wrong with it goes into `dropped`."""
+    problem = next(wrong(text, what, known, advice), "")
+    if not problem and step and destroys(text):
+        problem = f"{what} would end or delete something"
+    return not problem or _drop(problem, dropped)
+
+
+def wrong(text: str, what: str, known: Ground, advice: bool = True) -> Iterator[str]:
+    """Why a text of the model cannot be told on: each passes here. advice: it says what to do, not only what was."""
+    if holds_command(text, known.told.text, advice):
+        yield f"{what} holds a command"
+    elif advice and _orders(text):
+        yield f"{what} would end or delete something"
+    for name in unknown_names(text, known.told):
+        yield f"{name!r} of {what} stands nowhere in the input"
+
+
+def _orders(text: str) -> bool:
+    """Does a clause begin with the order to destroy something? Further on, `kill` and `clear` may tell of what was."""
+    return any(destroys(" ".join(clause.split()[:2])) for clause in _CLAUSE.split(text))
+
+
+def _is_blamed(node: str, cited: tuple[Cited, ...], known: Ground, dropped: list[str]) -> bool:
+    """A node of the job, and a line that is cited for the failure speaks of it."""
+    if node not in known.nodes:
+        return _drop(f"node {node} does not occur in the input", dropped)
+    lines = (known.lines[(c.file, c.line)] for c in cited if c.role != "context")
+    name = re.compile(rf"(?<![A-Za-z0-9]){re.escape(node)}(?![A-Za-z0-9])")
+    return any(line.node == node or name.search(line.text) for line in lines) or _drop(
+        f"node {node} is blamed by no line that is cited", dropped
     )
 
 
-def unknown_names(text: str, corpus: str) -> tuple[str, ...]:
-    """The names, paths and numbers of a sentence that the corpus does not hold."""
-    found = (next(filter(None, match.groups())) for match in _NAMED.finditer(text))
-    names = dict.fromkeys(name.rstrip(".,:;") for name in found)
-    return tuple(name for name in names if not _trivial(name) and not _occurs(name, corpus))
-
-
-def _trivial(name: str) -> bool:
-    return not name or (name.isdigit() and int(name) < _SMALL)
-
-
-def _occurs(name: str, corpus: str) -> bool:
-    """As it stands, not as a part of a longer name or number."""
-    return re.search(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", corpus) is not None
-
-
-def _kept(good: bool, what: str, dropped: list[str]) -> bool:
-    if not good:
-        dropped.append(f"{what} does not occur in the input")
-    return good
+def _drop(why: str, dropped: list[str]) -> bool:
+    dropped.append(why)
+    return False
 
 
 def holds(cited: Cited, lines: Lines, dropped: list[str]) -> bool:
@@ -81,23 +94,21 @@ def holds(cited: Cited, lines: Lines, dropped: list[str]) -> bool:
     line = lines.get((cited.file, cited.line))
     where = f"{cited.file}:{cited.line}"
     if line is None:
-        dropped.append(f"{where} was not shown")
-        return False
+        return _drop(f"{where} was not shown", dropped)
     if speaks_to_model(line.text):
-        dropped.append(f"{where} speaks to who reads it")
-        return False
-    if not cited.quote or _plain(cited.quote) not in _plain(line.text):
-        dropped.append(f"{where} does not hold {cited.quote[:80]!r}")
-        return False
+        return _drop(f"{where} speaks to who reads it", dropped)
+    quote = _plain(cited.quote)
+    if not quote or quote not in _plain(line.text):
+        return _drop(f"{where} does not hold {cited.quote[:80]!r}", dropped)
+    if not _is_sizeable(quote, line):
+        return _drop(f"{cited.quote[:80]!r} is too little of {where}", dropped)
     return True
 
 
-def _is_advice(step: tuple[str, str], corpus: str, dropped: list[str]) -> bool:
-    """In words only: a command that a log gave to a model must not come out as ours."""
-    if holds_command(" ".join(step), corpus):
-        dropped.append(f"step {step[0]!r} holds a command")
-        return False
-    return _kept(not unknown_names(" ".join(step), corpus), f"step {step[0]!r}", dropped)
+def _is_sizeable(quote: str, line: LogLine) -> bool:
+    """Three words, or half of what the line says: a letter stands in every line."""
+    words = [word for word in quote.split() if any(map(str.isalpha, word))]
+    return len(words) >= _QUOTED or len(quote) * 2 >= len(_plain(split(line.text)[1]))
 
 
 def _plain(text: str) -> str:

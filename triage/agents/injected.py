@@ -41,14 +41,26 @@ _TO_MODELS = re.compile(
     re.IGNORECASE,
 )
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{24,2000}={0,2}")
-# What nobody should paste because a log says so: what fetches, deletes, installs, or goes elsewhere.
+# What nobody should paste because a log says so: what fetches, deletes, ends, installs, sets, or goes elsewhere.
+_TO = r"(?:-|/|~|\.|\$|[\w@.:/-]*(?:[-/~$@\d]|[.:](?=\w)))"  # how an option, a path, a host or a number begins
 _COMMAND = re.compile(
-    r"\$\(|&&|\|\||\| ?(?:sh|bash|zsh|python\d?|sudo|tee|xargs|nc)\b|> ?/|\w+://"
-    r"|\b(?:sudo|curl|wget|chmod|chown|mkfs|dd if|nc|scp|rsync|eval|exec|base64|crontab|telnet|iptables) +[-\w/~.$:@]*[-/~.$:@\d]"
-    r"|\brm +-|\bkill(?:all)? +-|\b(?:bash|sh|zsh|python\d?|perl|ruby|node) +-[ce]\b"
+    r"\$\(|\| ?(?:sh|bash|zsh|python\d?|sudo|tee|xargs|nc)\b"
+    rf"|\b(?:curl|wget|chmod|chown|mkfs|dd if|nc|scp|rsync|base64|crontab|telnet|iptables|ssh|umount|truncate|shred) +{_TO}"
+    r"|\bsudo +[a-z]|\brm +[^\s(,.;:]|\b(?:rmdir|pkill|killall|wipefs|mkfs\.\w+|xfs_repair) +[-\w/~$]"
+    r"|\bkill +(?:-|\d)|\b(?:shutdown|poweroff|reboot|halt) +(?:now\b|-)"
+    rf"|\b(?:scancel|qdel|bkill|sbatch|qsub|bsub) +(?:-|\d|{_TO})|\bscontrol +[a-z]+ +\w+="
+    r"|\bscontrol +(?:reboot|requeue|hold|suspend|shutdown|down|delete|cancel_reboot|power)\b"
+    r"|\bkubectl +(?:-\w+ +\S+ +)?(?:delete|drain|cordon|exec|apply|scale|patch|replace|edit|run|cp|taint|label)\b"
+    r"|\b(?:docker|podman) +(?:rm|rmi|kill|stop|run|exec|system|volume)\b"
+    r"|\bsystemctl +(?:restart|stop|kill|disable|mask|reboot|poweroff|start|isolate)\b"
+    r"|\bipmitool +[-a-z]|\bgit +(?:reset|clean|push|checkout|pull|rebase)\b|\bnvidia-smi +(?:-r\b|--gpu-reset|-pm|-mig|drain)"
+    r"|\b(?:export|unset|setenv) +[A-Z_][A-Z0-9_]*(?:=|\b(?= ))|\bLD_PRELOAD=|\bfind +\S+ .{0,80}-delete\b"
+    r"|\b(?:bash|sh|zsh|python\d?|perl|ruby|node) +-[ce]\b"
     r"|\b(?:pip\d?|conda|npm|apt|apt-get|yum|dnf|brew|cargo|gem) +(?:install|add|update|remove)\b",
     re.IGNORECASE,
 )
+# Of a shell too, but parts of what a program prints, which a sentence may repeat: asserts, addresses.
+_OF_SHELL = re.compile(r"&&|\|\||> ?/|\w+://|\b(?:eval|exec) +[-\w/~.$:@]*[-/~$@\d]")
 _COPIED = 3  # words in a row that a step and a line of the log share make a command a copy
 _PROGRAM = re.compile(
     r"`[^`]{3,200}`|\b(?:scancel|scontrol|sbatch|srun|kubectl|docker|systemctl|nvidia-smi|ipmitool|git|export|unset|mv|cp|ssh|reboot|python\d?) "
@@ -71,9 +83,13 @@ def _decoded(text: str) -> str:
     return found if found.isprintable() else ""
 
 
-def holds_command(step: str, corpus: str) -> bool:
-    """Whether advice in words holds a command that a log should not get to give: a dangerous one, or one of its own."""
-    if _COMMAND.search(step):
+def holds_command(text: str, corpus: str, advice: bool = True) -> bool:
+    """Whether a text of a model holds a command: a dangerous one, or in advice one of the log's own, or an address."""
+    if _COMMAND.search(text):
         return True
-    starts = (step[match.start() :].lstrip("`").split()[:_COPIED] for match in _PROGRAM.finditer(step))
+    if not advice:
+        return False
+    if _OF_SHELL.search(text):
+        return True
+    starts = (text[match.start() :].lstrip("`").split()[:_COPIED] for match in _PROGRAM.finditer(text))
     return any(len(words) == _COPIED and " ".join(words).rstrip(".,;:`") in corpus for words in starts)

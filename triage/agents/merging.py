@@ -2,9 +2,10 @@
 
 What the rules name is never replaced by what one answer of a model says, and lines that it cites beside theirs are
 context: where the rules know a cause, a model cannot make the failure type or the evidence worse. It leads only by a
-line that tells of trouble and that no rule knows, where the rules name no cause; over a mere symptom of low status only
-when several answers agree on one place. What the rules know and leave open, such as a kill by nobody knows whom, stays
-open. Elsewhere its word beside theirs makes the status fall, for two readings of the same log are no certainty.
+line that tells of trouble and that no rule knows, where the rules name no cause, were it the one on which they say that
+the log ends; over a mere symptom of low status only when several answers agree on one place. What the rules know and leave open, such as a kill by nobody knows whom, stays
+open. Elsewhere its word beside theirs makes the status fall, for two readings of the same log are no certainty; by one
+step, whatever a second pass says besides.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from triage.taxonomy import Taxonomy
 from triage.text import excerpt
 
 _FALLS: dict[Status, Status] = {"established": "supported", "supported": "hypothesis", "hypothesis": "hypothesis"}
-_CRITICISM = "speaks against the answer, as the model says"
+_ORDER: tuple[Status, ...] = ("unknown", "hypothesis", "supported", "established")
+_UNNAMED = "end.unnamed-error"  # the signature by which the rules cite an error just because none of theirs knows it
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +52,14 @@ def may_lead(rules: Diagnosis, vote: Vote, by: Measure) -> bool:
 
 
 def _is_news(line: LogLine, rules: Diagnosis, knows: Callable[[LogLine], bool]) -> bool:
-    """Does it tell of trouble that no rule knows, before all in its file that the rules cite? What follows is no cause."""
+    """Does it tell of trouble that no rule knows, before all in its file that the rules cite? What follows is no cause.
+
+    A line that they cite only because they do not know it is news too.
+    """
     cited = [e.line for e in rules.evidence if e.file == line.file]
-    return _tells(line) and line.number < min(cited, default=line.number + 1) and not knows(line)
+    early = line.number < min(cited, default=line.number + 1)
+    unnamed = any(e.signature == _UNNAMED and (e.file, e.line) == (line.file, line.number) for e in rules.evidence)
+    return _tells(line) and (early or unnamed) and not knows(line)
 
 
 def _tells(line: LogLine) -> bool:
@@ -71,18 +78,19 @@ def merge(rules: Diagnosis, vote: Vote, by: Measure, model: str, criticism: Crit
     answer = vote.leader
     could_lead = answer.failure_type != rules.failure_type and may_lead(rules, vote, by)
     leads = could_lead and not criticism.refuted
-    book = _Book(rules, by.lines, list(rules.evidence))
+    book = _Book(by.lines, list(rules.evidence))
     cited = book.cite(answer, leads=leads)
     theirs = [_hypothesis(answer, cited), *(_hypothesis(a, book.cite(a)) for a in vote.others)]
-    against = book.cite_against(criticism)
+    against = book.cite_against(criticism, answer.failure_type)
     if leads:
         found = _led(rules, answer, cited, theirs, by.labels, model)
     elif answer.failure_type == rules.failure_type:
         found = _agreed(rules, vote, cited, theirs[1:], model)
     else:
         found = _beside(rules, theirs, model)
-    place = 1 if could_lead and not leads else 0  # of the hypothesis that was criticised
-    return _criticised(replace(found, evidence=tuple(book.evidence)), against, place, criticism.check)
+    place = 0 if leads or answer.failure_type == rules.failure_type else 1  # of the model's answer: it was criticised
+    found = replace(found, evidence=tuple(book.evidence))
+    return _criticised(found, against, place, criticism.check, _FALLS.get(rules.status, rules.status))
 
 
 def _beside(rules: Diagnosis, theirs: Sequence[Hypothesis], model: str) -> Diagnosis:
@@ -110,12 +118,15 @@ def _agreed(rules: Diagnosis, vote: Vote, cited: Sequence[str], others: Sequence
         result = replace(result, status="supported")
     first, *rest = result.hypotheses or (_of_rules(result),)
     words = f"{rules.root_cause} {model} reads it so: {answer.root_cause}"
+    blamed = () if _any(rules.suspects) else answer.nodes
+    told = f"{model} suspects {', '.join(blamed)}; the rules blame no node"
     supporting = tuple(dict.fromkeys((*first.supporting, *cited)))
     return replace(
         result,
         root_cause=words,
         root_cause_class=answer.root_cause_class if rules.root_cause_class == "unknown" else rules.root_cause_class,
         suspects=rules.suspects if _any(rules.suspects) else Suspects(answer.nodes, answer.ranks),
+        missing=(*result.missing, *((told,) if blamed else ())),
         hypotheses=(replace(first, status=result.status, root_cause=words, supporting=supporting), *rest),
         remediation=(*rules.remediation, *_steps(answer, cited)),
         produced_by=f"llm:{model}",
@@ -147,11 +158,12 @@ def _led(
     )
 
 
-def _criticised(found: Diagnosis, against: Sequence[str], at: int, check: str) -> Diagnosis:
-    """The hypothesis at this place with what speaks against it; the status falls where it is the first."""
+def _criticised(found: Diagnosis, against: Sequence[str], at: int, check: str, least: Status) -> Diagnosis:
+    """The hypothesis at this place with what speaks against it; the status falls where it is the first, not below `least`."""
     if not against or len(found.hypotheses) <= at:
         return found
-    status = _FALLS.get(found.status, found.status) if at == 0 else found.status
+    fallen = max(_FALLS.get(found.status, found.status), least, key=_ORDER.index)
+    status = fallen if at == 0 else found.status
     ranked = list(found.hypotheses)
     mine = ranked[at]
     ranked[at] = replace(
@@ -179,7 +191,7 @@ def _any(found: Suspects) -> bool:
 
 
 def _steps(answer: Answer, cited: Sequence[str]) -> tuple[Remedy, ...]:
-    """In words only: a command is printed when code or a runbook made it, not when a model did."""
+    """In words only, and none that destroys (grounding): a command is printed when code or a runbook made it."""
     return tuple(
         Remedy(f"{step} (as the model advises)", why, "reversible", evidence=tuple(cited)) for step, why in answer.steps
     )
@@ -189,7 +201,6 @@ def _steps(answer: Answer, cited: Sequence[str]) -> tuple[Remedy, ...]:
 class _Book:
     """The evidence, to which what a model cites is added: as context, unless it leads."""
 
-    rules: Diagnosis
     lines: Lines
     evidence: list[Evidence]
 
@@ -197,17 +208,23 @@ class _Book:
         """The ids of what it cites as root or cascade."""
         ids = []
         for cited in answer.cited:
-            there = self._there(cited, cited.role if leads else "context", answer.failure_type, "cited by the model")
+            role = cited.role if leads else "context"
+            there = self._there(cited, role, answer.failure_type, "cited by the model")
+            if role == "root" and there.signature == _UNNAMED:
+                there = self._now(replace(there, role=role, failure_type=answer.failure_type))
             if cited.role != "context":
                 ids.append(there.id)
         return tuple(dict.fromkeys(ids))
 
-    def cite_against(self, criticism: Criticism) -> tuple[str, ...]:
-        found = (
-            self._there(o.cited, "context", self.rules.failure_type, f"{_CRITICISM}: {o.why}")
-            for o in criticism.objections
-        )
+    def cite_against(self, criticism: Criticism, kind: str) -> tuple[str, ...]:
+        """kind: the failure type that the model answered."""
+        title = f"speaks against {kind}, as the model says"
+        found = (self._there(o.cited, "context", kind, f"{title}: {o.why}") for o in criticism.objections)
         return tuple(dict.fromkeys(e.id for e in found))
+
+    def _now(self, changed: Evidence) -> Evidence:
+        self.evidence = [changed if e.id == changed.id else e for e in self.evidence]
+        return changed
 
     def _there(self, cited: Cited, role: Role, kind: str, title: str) -> Evidence:
         there = next((e for e in self.evidence if (e.file, e.line) == (cited.file, cited.line)), None)
