@@ -27,7 +27,8 @@ def said(asked: Asked) -> str:
     return json.dumps({
         "outcome": "failed", "failure_type": "storage-error", "root_cause_class": "dependency-failure",
         "root_cause": f"The tokens of ring 7 in {place} could not be read on gpu-17.",
-        "cited": [{"file": "job.out", "line": 41, "quote": line.removeprefix("job.out:41 "), "role": "root"}],
+        "cited": [{"file": "job.out", "line": 41, "quote": line.removeprefix("job.out:41 "), "role": "root"},
+                  {"file": "job.out", "line": 42, "quote": "gpu-17: task 3: Exited", "role": "cascade"}],
         "nodes": ["gpu-17"], "ranks": [], "action": "fix-and-resubmit", "steps": [],
     })  # fmt: skip
 
