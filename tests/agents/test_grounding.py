@@ -133,6 +133,7 @@ def test_only_nodes_that_a_line_of_the_failure_speaks_of_are_blamed(oom: Case) -
     strange = same(nodes=["Traceback", "loss", "gpu-043"])
     result, _ = asked(oom, [strange])
     assert result.suspects.nodes == ()
+    assert "Traceback is no node that the job is known to use" in result.missing[-1]
     assert "3 did not hold and was dropped" in result.missing[-1]
 
 

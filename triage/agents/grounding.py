@@ -76,7 +76,7 @@ def _orders(text: str) -> bool:
 def _is_blamed(node: str, cited: tuple[Cited, ...], known: Ground, dropped: list[str]) -> bool:
     """A node of the job, and a line that is cited for the failure speaks of it."""
     if node not in known.nodes:
-        return _drop(f"node {node} does not occur in the input", dropped)
+        return _drop(f"{node} is no node that the job is known to use", dropped)
     lines = (known.lines[(c.file, c.line)] for c in cited if c.role != "context")
     name = re.compile(rf"(?<![A-Za-z0-9]){re.escape(node)}(?![A-Za-z0-9])")
     return any(line.node == node or name.search(line.text) for line in lines) or _drop(

@@ -155,7 +155,9 @@ class OpenAIChat:
                 reply=reply,
             )
         if streamed and not text.strip() and not reply.tool_calls:  # a stream does not say that it is a refusal
-            raise ModelDeclinedError(f"the model {self.name} answered with nothing")
+            raise ModelDeclinedError(
+                f"the model {self.name} answered with nothing, as one does that refuses in a stream"
+            )
         return reply
 
 
