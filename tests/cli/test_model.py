@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,9 @@ import pytest
 
 from tests.cli.conftest import Run
 from tests.openai_server import Answer, OpenAIServer, as_json, status
+from triage import config, pipeline
+from triage.cli import asking, wiring
+from triage.llm.private import Private
 
 LOG = "\n".join(
     [
@@ -101,3 +105,24 @@ def test_what_cannot_be_is_one_line(triage: Run, job: Path, words: tuple[str, ..
     assert (done.returncode, done.stdout) == (2, "")
     assert says in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_where_the_log_goes_is_said_before_it_goes_when_no_setting_names_the_server(
+    job: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def told(*without: str, **more: str) -> str:
+        with OpenAIServer([as_json(SAID)]) as server:
+            env = {name.removeprefix("TRIAGE_").lower(): value for name, value in server.env().items()}
+            env = {name: value for name, value in env.items() if name not in without} | more
+            settings = config.load(env)
+            opened = wiring.model(settings)
+            assert opened is not None
+            asked = Private(server.model(), unsaid=opened.unsaid)  # the same, but no line leaves this machine
+            parts = wiring.parts(settings, lambda _text: None, record=False, similar=False)
+            explain = asking.explain(asked, settings, parts.knowledge.matcher, parts.tell)
+            pipeline.diagnose([str(job)], replace(parts, explain=explain))
+        return capsys.readouterr().err
+
+    assert told("llm_base_url").startswith("triage: the log goes to https://api.openai.com/v1, as TRIAGE_LLM_BASE_URL ")
+    assert told() == ""
+    assert told("llm_base_url", "llm_api_key") == ""

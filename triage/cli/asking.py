@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from triage import kb, learned
+from triage.cli import output
 from triage.config import Settings
 from triage.domain import Diagnosis, Folded, JobLog, Similar
 from triage.evidence.match import Matcher
@@ -23,6 +24,10 @@ def explain(asked: Private | None, chosen: Settings, matcher: Matcher, tell: Tel
     def explained(log: JobLog, folded: Folded, rules: Diagnosis) -> Diagnosis:
         if learned.answers(rules):
             return rules
+        if asked.unsaid:
+            output.note(
+                f"the log goes to {asked.unsaid}, as TRIAGE_LLM_BASE_URL names no other server; to keep it here: --llm off"
+            )
         from triage.agents import case, failure_agent
         from triage.agents.tools.on_facts import FactTools
         from triage.agents.tools.on_log import LogTools

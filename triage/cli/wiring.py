@@ -208,6 +208,7 @@ def model(chosen: Settings, trace: Path | None = None) -> Private | None:
     if chosen.llm == "off":
         return None
     from triage.llm.open import open_model
+    from triage.llm.openai_chat import OPENAI_URL
     from triage.llm.private import Private
     from triage.llm.trace import Recorder
 
@@ -219,7 +220,8 @@ def model(chosen: Settings, trace: Path | None = None) -> Private | None:
         most_seconds=chosen.llm_timeout,
         offline=chosen.offline,
     )
-    return Private(Recorder(found, trace, chosen.llm_api_key) if trace else found)
+    unsaid = "" if chosen.llm_base_url or chosen.offline or not chosen.llm_api_key else OPENAI_URL
+    return Private(Recorder(found, trace, chosen.llm_api_key) if trace else found, unsaid=unsaid)
 
 
 def asked(chosen: Settings) -> str:

@@ -17,9 +17,10 @@ _BEGUN = re.compile(r"<[A-Za-z]{0,5}(?:-\d{0,6})?\Z")  # the start of a stand-in
 class Private:
     """Asks another model in other words. Whatever records or replays calls stands behind it: a trace holds what was sent."""
 
-    def __init__(self, model: ChatModel, kept: Iterable[str] = ()) -> None:
-        """kept: names that the model must see, such as those of nodes."""
+    def __init__(self, model: ChatModel, kept: Iterable[str] = (), unsaid: str = "") -> None:
+        """kept: names that the model must see, such as those of nodes; unsaid: the server, where no setting names it."""
         self._model = model
+        self.unsaid = unsaid
         self._names = Pseudonyms(kept)
 
     @property
