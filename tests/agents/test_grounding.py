@@ -100,6 +100,7 @@ def test_what_a_model_would_look_at_is_held_to_the_log_too(oom: Case) -> None:
         "Peer 10.0.0.55 is gone.",
         "The device 0000:af:11 fell off.",
         "There were 771 ranks.",
+        "Seen was `GPU 4 has a total capacity`.",
     ],
 )
 def test_numbers_and_addresses_of_its_own_do_not_come_through(oom: Case, cause: str) -> None:
@@ -113,6 +114,7 @@ def test_numbers_and_addresses_of_its_own_do_not_come_through(oom: Case, cause: 
     [
         "GPU 3 of 16 ranks had no room for 2.50 GiB of 79.11 GiB at 61C.",
         "The peer 10.0.0.5:29500 and 10.0.0.5 and the device 0000:3b:00 were well at 00:00:13 on 2026-11-30.",
+        "Seen was `GPU 3 has a total capacity` and `INFO job 771205 starts on gpu-042 gpu-043, 16 ranks`.",
         "Job 771205 on gpu-042 went wrong at line 29 of job.log, see job.log:29.",
     ],
 )

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 # What a sentence may only say if the input says it: numbers, paths, names of hosts and files, what is quoted.
 _NAMED = re.compile(
     r"(?P<name>\w{2,12}://[^\s`\"'<>)\]]+"
-    r"|`[^`]{2,200}`"
     r"|(?<![\w/.])(?:/[\w.@%+=:-]+){2,}"
     r"|(?<![\w.:-])\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d)?)?(?!\w)"
     r"|(?<![\w.:-])(?=[\w.:]{0,40}\d)(?:[0-9a-fA-F]{1,8}[:.]){2,7}[0-9a-fA-F]{1,8}(?!\w)"  # IP, PCI, version, time of day
@@ -19,6 +18,7 @@ _NAMED = re.compile(
     r"|(?<![\w.])(?P<number>\d+(?:\.\d+)?)(?: ?(?P<unit>[KMGTP]i?B|[KMGT]bps|Gb/s|GB/s|[CWV]|MHz|GHz|%)(?!\w)|[A-Za-z]{1,8}\b)?"
     r"(?!\w)"
 )
+_QUOTE = re.compile(r"`([^`]{2,400})`")
 _REFERENCE = re.compile(r"([^\s:()\[\],;'\"`]{1,300}):(\d{1,9})\b")
 _LINE = re.compile(r"\blines? (\d{1,9})\b(?:(?:-| and | to )(\d{1,9})\b)?")
 # Where a number of these stands in a text, whatever it is called there.
@@ -69,7 +69,9 @@ class Told:
 
     def holds(self, name: str) -> bool:
         """As it stands, not as a part of a longer name or number."""
-        return re.search(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", self.text) is not None
+        begins = "(?<![A-Za-z0-9])" if name[:1].isalnum() else ""
+        ends = "(?![A-Za-z0-9])" if name[-1:].isalnum() else ""
+        return re.search(begins + re.escape(name) + ends, self.text) is not None
 
     def counts(self, number: str, unit: str = "") -> bool:
         """Whether it stands there as a number, with this unit or none."""
@@ -80,7 +82,8 @@ class Told:
 
 def unknown_names(text: str, told: Told) -> tuple[str, ...]:
     """The names, paths, addresses and numbers of a sentence that were not told."""
-    return tuple(dict.fromkeys(_unknown(told.without_places(text), told)))
+    strange = [quote for quote in _QUOTE.findall(text) if not told.holds(quote)]
+    return tuple(dict.fromkeys([*strange, *_unknown(told.without_places(_QUOTE.sub(" ", text)), told)]))
 
 
 def _unknown(text: str, told: Told) -> Iterator[str]:
@@ -91,7 +94,7 @@ def _unknown(text: str, told: Told) -> Iterator[str]:
                 yield f"{kind} {number}"
     for found in _NAMED.finditer(_SAID.sub(" ", text)):
         if found["name"]:
-            name = found["name"].strip("`").rstrip(".,:;")
+            name = found["name"].rstrip(".,:;")
             if name and not told.holds(name):
                 yield name
         elif not told.counts(found["number"]) and not _trivial(found["number"]):
