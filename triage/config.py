@@ -35,7 +35,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("llm_max_tokens", "most tokens of one answer", "4096"),
     Setting("llm_context", "most tokens that the model takes; default: what its server says when they are too many"),
     Setting("llm_steps", "rounds of read-only tools that the model may use for a diagnosis; 0: no tools", "8"),
-    Setting("llm_samples", "answers that the model gives; their agreement counts", "1"),
+    Setting("llm_samples", "answers that the model gives, at most 10; their agreement counts", "1"),
     Setting(
         "llm_critic", "1 or 0: a second pass against the answer, or none; default: where it would replace the rules'"
     ),
@@ -119,7 +119,7 @@ def load(flags: Mapping[str, str | None] | None = None, cwd: Path | None = None)
         if values["llm_context"]
         else None,
         llm_steps=_number("llm_steps", values["llm_steps"], origin["llm_steps"], least=0),
-        llm_samples=_number("llm_samples", values["llm_samples"], origin["llm_samples"]),
+        llm_samples=_number("llm_samples", values["llm_samples"], origin["llm_samples"], most=10),
         llm_critic=_flag("llm_critic", values["llm_critic"], origin["llm_critic"]) if values["llm_critic"] else None,
         llm_most_cost=_price("llm_most_cost", values["llm_most_cost"], origin["llm_most_cost"]),
         llm_price_in=_price("llm_price_in", values["llm_price_in"], origin["llm_price_in"]),
@@ -199,9 +199,11 @@ def _flag(name: str, value: str, source: str) -> bool:
     raise UsageError(f"{source}: {name} is {value!r}", "use 1 or 0")
 
 
-def _number(name: str, value: str, source: str, least: int = 1) -> int:
-    if not (value.isascii() and value.isdigit()) or int(value) < least:
-        raise UsageError(f"{source}: {name} is {value!r}", f"use a {'positive ' if least else ''}whole number")
+def _number(name: str, value: str, source: str, least: int = 1, most: int | None = None) -> int:
+    sound = value.isascii() and value.isdigit() and len(value) < 19
+    if not sound or int(value) < least or (most is not None and int(value) > most):
+        bound = "" if most is None else f" up to {most}"
+        raise UsageError(f"{source}: {name} is {value!r}", f"use a {'positive ' if least else ''}whole number{bound}")
     return int(value)
 
 

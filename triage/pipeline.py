@@ -58,6 +58,7 @@ class Parts:
     good: GoodRunOf | None = None
     keep: KeepGood | None = None
     failed: Callable[[Exception], None] = field(default=lambda _error: None)  # is given what broke the model's stage
+    identify: bool = False  # unrecorded too, so that what was recorded of these very files is no similar incident
     jobs: int = 1  # processes that read large inputs
 
 
@@ -68,7 +69,7 @@ def read(paths: Sequence[str], parts: Parts) -> JobLog:
     rules, notes = learned.in_force(parts.rules, kind)
     scanner = _scanner(parts, learned.applied(rules), len(inputs))
     files = scanning.read(scanner, contents, parts.jobs, parts.tell)
-    read_from = identity.identify(inputs) if parts.record is not None else ()
+    read_from = identity.identify(inputs) if parts.record is not None or parts.identify else ()
     last, earlier = attempts.last_job(together.together(files))
     return JobLog(last, (*missing, *earlier), kind, rules, notes, read_from)
 

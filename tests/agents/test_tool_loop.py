@@ -147,7 +147,7 @@ def turn(n: int, **fields: object) -> Answer:
         ("calls", Limits(calls=5, seconds=60), [turn(1), turn(2), turn(3)], {}),
         ("tokens", Limits(tokens=100_000, seconds=60), [turn(1, usage=(61_000, 10))], {}),
         ("seconds", Limits(seconds=5), [turn(1, wait=3.2)], {}),
-        ("cost", Limits(cost=1.0, seconds=60), [turn(1, usage=(700, 0))], {"prices": Prices(1000.0, 1000.0)}),
+        ("cost", Limits(cost=1.0, seconds=60), [turn(1, usage=(70_000, 0))], {"prices": Prices(10.0, 10.0)}),
     ],
 )
 def test_tools_end_while_there_is_enough_left_for_the_answer(
@@ -267,4 +267,6 @@ def test_a_trace_with_tools_gives_the_same_diagnosis_with_no_server(ring: Case, 
     assert len(server.requests) == 4
     again = ask(ring, Replayer(tmp_path / "trace"))
     assert first.failure_type == "runtime-error"
-    assert again == first
+    assert again.produced_by == f"{first.produced_by} (replayed from trace)"
+    notes = tuple(note.replace(" (replayed from trace)", "") for note in again.missing)
+    assert replace(again, produced_by=first.produced_by, missing=notes) == first

@@ -59,8 +59,38 @@ def test_a_model_explains_what_the_rules_do_not_know_and_a_replay_says_the_same(
     assert "job.out:41 ring 7" in server.requests[1].messages[-2]["content"]
     assert "test-key-0123456789" not in (tmp_path / "t.jsonl").read_text()
     again = answer(triage(*words, "--replay", "t.jsonl"))
-    changes = {"timing": 0, "usage": 0}
-    assert {**again, **changes, "produced_by": ""} == {**first, **changes, "produced_by": ""}
+    assert again["produced_by"] == "llm:openai:scripted (replayed from t.jsonl)"
+    assert again["missing"][-1] == "the answers of the model were replayed from t.jsonl; no model was asked"
+    changes = {"timing": 0, "usage": 0, "produced_by": "", "missing": again["missing"][:-1]}
+    assert without_replay({**again, **changes}) == {**first, **changes, "missing": first["missing"]}
+
+
+def without_replay(document: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(json.dumps(document).replace(" (replayed from t.jsonl)", ""))
+    return found
+
+
+def test_a_replay_is_recorded_only_if_that_is_asked_for(triage: Run, job: Path) -> None:
+    words = ("diagnose", "job.out", "--format", "json", "--no-critic")
+    with OpenAIServer([as_json(SAID)]) as server:
+        first = answer(triage(*words, "--trace", "t.jsonl", **server.env()))
+    assert first["incident"] == 1
+    again = answer(triage(*words, "--replay", "t.jsonl"))
+    assert again["incident"] is None
+    assert again["failure_type"] == first["failure_type"]
+    assert answer(triage(*words, "--replay", "t.jsonl", "--record"))["incident"] == 1
+
+
+def test_a_trace_that_was_edited_is_one_line(triage: Run, job: Path, tmp_path: Path) -> None:
+    words = ("diagnose", "job.out", "--no-record", "--no-critic")
+    with OpenAIServer([as_json(SAID)]) as server:
+        triage(*words, "--trace", "t.jsonl", **server.env())
+    trace = tmp_path / "t.jsonl"
+    trace.write_text(trace.read_text().replace("did not hand on its token.", "ate its token."))
+    done = triage(*words, "--replay", "t.jsonl")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "t.jsonl:1: the answer is not the one that was recorded" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_answers_vote_and_are_attacked_as_the_options_say(triage: Run, job: Path) -> None:
@@ -72,7 +102,21 @@ def test_answers_vote_and_are_attacked_as_the_options_say(triage: Run, job: Path
     assert not any(r.tools for r in server.requests)
     done = triage(*words, "--samples", "0")
     assert (done.returncode, "llm_samples is '0'" in done.stderr) == (2, True)
+    done = triage(*words, "--samples", "11")
+    assert (done.returncode, "llm_samples is '11'" in done.stderr, "up to 10" in done.stderr) == (2, True, True)
     assert answer(triage(*words))["agent"] is None
+
+
+def test_a_limit_of_cost_without_prices_is_said_to_bound_nothing(triage: Run, job: Path) -> None:
+    words = ("diagnose", "job.out", "--format", "json", "--no-record", "--no-critic")
+    limit = {"TRIAGE_LLM_MOST_COST": "1", "TRIAGE_LLM_PRICE_IN": "2"}
+    with OpenAIServer([as_json(SAID)] * 2) as server:
+        found = answer(triage(*words, **server.env(), **limit))
+        priced = answer(triage(*words, **server.env(), **limit, TRIAGE_LLM_PRICE_OUT="8"))
+    said = "TRIAGE_LLM_MOST_COST bounds nothing without TRIAGE_LLM_PRICE_IN and TRIAGE_LLM_PRICE_OUT"
+    assert said in found["missing"]
+    assert said not in priced["missing"]
+    assert priced["usage"]["cost"] > 0
 
 
 def test_a_model_that_is_down_is_a_line_in_missing(triage: Run, job: Path) -> None:

@@ -49,3 +49,23 @@ def test_what_is_left_of_the_seconds_is_the_deadline() -> None:
 def test_prices_are_per_million_tokens() -> None:
     assert Prices(2.5, 10.0).cost(1_000_000, 100_000) == 3.5
     assert Prices(2.5, None).cost(1, 1) is None
+
+
+def test_a_cost_is_looked_at_before_it_is_spent() -> None:
+    with OpenAIServer([Answer("a", usage=(1000, 100))] * 3) as server:
+        model = Limited(server.model(), Limits(cost=0.01), Prices(1.0, 10.0))
+        model.ask(question("x" * 4000, max_tokens=4000))
+        with pytest.raises(errors.ModelBudgetError, match=r"cost of 0\.01") as caught:
+            model.ask(question("x" * 40_000))
+        with pytest.raises(errors.ModelBudgetError):
+            Limited(server.model(), Limits(cost=1e-7), Prices(1.0, 10.0)).ask(question("x" * 4000))
+    assert [r.body["max_tokens"] for r in server.requests] == [900]
+    assert caught.value.limit == "cost"
+
+
+@pytest.mark.parametrize("usage", [(-(10**10), -(10**10)), (10**12, 10**12), (0, 0)])
+def test_a_count_that_cannot_be_is_not_believed(usage: tuple[int, int]) -> None:
+    with OpenAIServer([Answer("x" * 40, usage=usage)]) as server:
+        model = Limited(server.model(), Limits(tokens=1000), Prices(1.0, 1.0))
+        model.ask(question("x" * 400))
+    assert (model.used.tokens_in, model.used.tokens_out) == (100, 10)

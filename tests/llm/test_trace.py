@@ -21,12 +21,12 @@ def test_a_trace_answers_in_place_of_the_model(tmp_path: Path) -> None:
         first = [model.ask(question("same", temperature=1.0)) for _ in range(2)]
         first.append(model.ask(question("other", schema={"type": "object"})))
     again = Replayer(trace)
-    assert again.name == model.name == "openai:scripted"
+    assert (again.name, model.name) == ("openai:scripted (replayed from trace.jsonl)", "openai:scripted")
     assert again.ask(question("other", schema={"type": "object"}, deadline=3)) == first[2]
     assert [again.ask(question("same", temperature=1.0)) for _ in range(2)] == first[:2]
     with pytest.raises(errors.ReplayError, match="no further answer"):
         again.ask(question("same", temperature=1.0))
-    with pytest.raises(errors.ReplayError, match="no answer to this request"):
+    with pytest.raises(errors.ReplayError, match=r"no answer to this request.*similar incidents of the database"):
         again.ask(question("same", temperature=0.5))
 
 
@@ -81,3 +81,50 @@ def test_a_trace_is_one_object_a_line(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in (tmp_path / "t").read_text().splitlines()]
     assert [line["request"]["messages"][0]["content"] for line in lines] == ["a", "b"]
     assert lines[0]["reply"]["text"] == "line one\nline two"
+
+
+REPLY = {
+    "text": "one",
+    "finish": "stop",
+    "tokens_in": 1,
+    "tokens_out": 1,
+    "model": "m",
+    "seconds": 0.1,
+    "tool_calls": [],
+}
+ODD = [
+    {"reply": {k: v for k, v in REPLY.items() if k != "tool_calls"}},
+    {"reply": {**REPLY, "more": 1}},
+    {"reply": {**REPLY, "tool_calls": "abc"}},
+    {"reply": {**REPLY, "tool_calls": [{"id": "c", "name": "f", "arguments": {}}]}},
+    {"reply": {**REPLY, "tokens_in": "lots"}},
+    {"reply": {**REPLY, "text": None}},
+    {"reply": "one"},
+    {"reply": REPLY, "error": {"kind": "ModelSlowError", "message": "", "hint": ""}},
+    {"error": {"kind": "ModelSlowError", "hint": ""}},
+    {"error": {"kind": "ModelBusyError", "message": "", "hint": "", "retry_after": "soon"}},
+    {"error": {"kind": "ModelCutError", "message": "", "hint": ""}},
+    {"error": {"kind": "KeyError", "message": "", "hint": ""}},
+    {"error": []},
+]
+
+
+@pytest.mark.parametrize("answer", ODD, ids=[f"{n}" for n in range(len(ODD))])
+def test_a_line_of_other_fields_is_refused(tmp_path: Path, answer: dict[str, object]) -> None:
+    line = {"schema": "triage.exchange/1", "key": "k", "model": "m", "request": {}, **answer}
+    (tmp_path / "t").write_text(json.dumps(line))
+    with pytest.raises(InputError, match=r"t:1: is no exchange of a trace"):
+        Replayer(tmp_path / "t")
+
+
+@pytest.mark.parametrize(
+    "change", [("disk is full", "disk is fine"), ('"sha256"', '"other"'), ('"tokens_in": 100', '"tokens_in": 1')]
+)
+def test_an_answer_that_was_changed_is_refused(tmp_path: Path, change: tuple[str, str]) -> None:
+    trace = tmp_path / "t"
+    with OpenAIServer(["the disk is full"]) as server:
+        Recorder(server.model(), trace).ask(question("x"))
+    assert Replayer(trace).ask(question("x")).text == "the disk is full"
+    trace.write_text(trace.read_text().replace(*change))
+    with pytest.raises(InputError, match="t:1: the answer is not the one that was recorded"):
+        Replayer(trace)

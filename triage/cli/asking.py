@@ -13,11 +13,14 @@ from triage.evidence.match import Matcher
 from triage.llm.private import Private
 from triage.pipeline import Explain, Tell
 
+NO_PRICES = "TRIAGE_LLM_MOST_COST bounds nothing without TRIAGE_LLM_PRICE_IN and TRIAGE_LLM_PRICE_OUT"
 _MOST_INCIDENTS = 5
 
 
-def explain(asked: Private | None, chosen: Settings, matcher: Matcher, tell: Tell) -> Explain | None:
-    """The failure agent with this model; None without one. What a learned signature found needs no model again."""
+def explain(
+    asked: Private | None, chosen: Settings, matcher: Matcher, tell: Tell, notes: Sequence[str] = ()
+) -> Explain | None:
+    """The failure agent with this model; None without one. notes: to be said beside its answer. What a learned signature found needs no model again."""
     if asked is None:
         return None
 
@@ -48,6 +51,9 @@ def explain(asked: Private | None, chosen: Settings, matcher: Matcher, tell: Tel
             limits=failure_agent.limits(chosen.llm_timeout, chosen.llm_most_cost),
             prices=Prices(chosen.llm_price_in, chosen.llm_price_out),
         )
+        said = [*notes]  # behind the answer: the question stays what it was
+        if options.limits.cost is not None and None in (chosen.llm_price_in, chosen.llm_price_out):
+            said.append(NO_PRICES)
         tools = (*LogTools(log, rules, raw_lines).all(), *facts.all())
         kinds = {file.name: file.kind for file in log.files}
         model = Noted(asked.for_job(known_nodes(log)))
@@ -60,7 +66,7 @@ def explain(asked: Private | None, chosen: Settings, matcher: Matcher, tell: Tel
             lambda line: bool(matcher.match(line, kinds.get(line.file, "job"))),
             tell,
         )
-        return replace(found, calls=model.calls)
+        return replace(found, calls=model.calls, missing=(*found.missing, *said))
 
     return explained
 

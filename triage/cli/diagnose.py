@@ -32,11 +32,13 @@ def diagnose(
         metavar="PATH|none",
         help="A good run to compare with; none: with no run of the database either.",
     ),
-    no_record: bool = typer.Option(False, "--no-record", help="Do not write to the incident database."),
+    record: bool | None = typer.Option(
+        None, "--record/--no-record", help="Write to the incident database; default: yes, but for a replay."
+    ),
     new: bool = typer.Option(False, "--new", help="Record a new incident, even if it is one of a known job or log."),
     llm: str | None = typer.Option(None, "--llm", metavar="MODEL|off", help="The model to ask; off: rules only."),
     samples: str | None = typer.Option(
-        None, "--samples", metavar="N", help="Answers of the model; their agreement counts."
+        None, "--samples", metavar="N", help="Answers of the model, at most 10; their agreement counts."
     ),
     critic: bool | None = typer.Option(
         None, "--critic/--no-critic", help="A second pass against the model's answer; default: where it would lead."
@@ -60,15 +62,18 @@ def diagnose(
     from triage.cli import asking, good_runs, wiring
 
     settings = wiring.settings(llm, llm_samples=samples, llm_critic=None if critic is None else str(int(critic)))
-    rules = wiring.learned_rules(settings, writes=not no_record)
-    parts = wiring.parts(settings, output.teller(quiet), record=not no_record, rules=rules, new=new)
-    parts = wiring.with_good_runs(parts, settings, writes=not no_record)
+    record = replay is None if record is None else record
+    rules = wiring.learned_rules(settings, writes=record)
+    parts = wiring.parts(settings, output.teller(quiet), record=record, rules=rules, new=new)
+    parts = wiring.with_good_runs(parts, settings, writes=record)
     if print_prompt:
         output.write(_prompt(paths, replace(parts, record=None), settings))
         return 0
     if trace or replay:
         model = _traced(settings, trace, replay)
-        parts = replace(parts, explain=asking.explain(model, settings, parts.knowledge.matcher, parts.tell))
+        notes = [f"the answers of the model were replayed from {replay}; no model was asked"] if replay else []
+        explain = asking.explain(model, settings, parts.knowledge.matcher, parts.tell, notes)
+        parts = replace(parts, explain=explain, identify=True)
     alone = good is not None and "none" in good
     if good and alone and len(good) > 1:
         raise UsageError("--good none stands beside a path", "give the paths of one good run, or none")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import json
 import queue
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
@@ -14,7 +17,14 @@ from urllib.parse import urlsplit
 from triage.llm.values import Message, OnText, Request, ToolCall
 
 if TYPE_CHECKING:
+    import httpx
     from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+
+READER = "model-reader"  # the thread that reads answers
+MOST_BYTES = 16 << 20  # of one response; a long answer, token by token, is a few
+MOST_CALLS = 100  # of tools, in one answer
+_LAST_WAIT = 2.0  # seconds at the end of the process, for all readers whose time was up
+_MANY_CALLS = f"more than {MOST_CALLS} calls of tools in one answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +40,27 @@ class Server:
     offline: bool = False
 
 
+_late: list[threading.Thread] = []  # readers whose time was up
+
+
+@atexit.register
+def _wait_for_readers() -> None:
+    """Python must not end while one still parses: a thread that is ended within a parser aborts the process."""
+    ends = time.monotonic() + _LAST_WAIT
+    for reader in _late:
+        reader.join(max(0.0, ends - time.monotonic()))
+
+
 class BrokenStreamError(Exception):
     """The stream ended before the answer did."""
+
+
+class TooMuchError(Exception):
+    """The server sent more than any answer needs; the message says what."""
+
+
+class _StoppedError(Exception):
+    """Nobody waits for the answer any more."""
 
 
 class SlowError(Exception):
@@ -59,7 +88,10 @@ class Connection:
 
         # A proxy that the environment names does not lead to this machine.
         local = urlsplit(server.base_url).hostname in ("localhost", "127.0.0.1", "::1")
-        self._http = httpx.Client(trust_env=not local)
+        # Not compressed: a megabyte that unfolds to a gigabyte would get past any bound on what is read.
+        self._http = httpx.Client(
+            trust_env=not local, headers={"Accept-Encoding": "identity"}, event_hooks={"response": [_bound]}
+        )
         self._chat = ChatOpenAI(
             model=server.model,
             base_url=server.base_url,
@@ -81,8 +113,19 @@ class Connection:
         """
         ends = time.monotonic() + seconds
         events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
-        streams = on_text is not None
-        threading.Thread(target=self._run, args=(events, request, body, seconds, streams), daemon=True).start()
+        stop = threading.Event()
+        reads = functools.partial(self._run, events, request, body, seconds, stop if on_text is not None else None)
+        reader = threading.Thread(target=reads, name=READER, daemon=True)
+        reader.start()
+        try:
+            return self._awaited(events, ends, on_text)
+        except SlowError:
+            _late[:] = [*filter(threading.Thread.is_alive, _late), reader]
+            raise
+        finally:
+            stop.set()
+
+    def _awaited(self, events: queue.SimpleQueue[_Event], ends: float, on_text: OnText | None) -> AIMessage:
         while True:
             try:
                 kind, value = events.get(timeout=max(0.0, ends - time.monotonic()))
@@ -102,26 +145,41 @@ class Connection:
             self._http.close()
 
     def _run(
-        self, events: queue.SimpleQueue[_Event], request: Request, body: dict[str, Any], seconds: float, streams: bool
+        self,
+        events: queue.SimpleQueue[_Event],
+        request: Request,
+        body: dict[str, Any],
+        seconds: float,
+        stop: threading.Event | None,
     ) -> None:
+        """stop: given, the answer is streamed until it is set."""
         from langsmith import tracing_context
 
         try:
             with tracing_context(enabled=False):  # nothing goes to LangSmith, whatever the environment says
                 messages = [_to_langchain(m) for m in request.messages]
-                if streams:
-                    events.put(("done", self._streamed(events, messages, body, seconds)))
+                if stop is not None:
+                    events.put(("done", self._streamed(events, messages, body, seconds, stop)))
                 else:
                     events.put(("done", self._chat.invoke(messages, extra_body=body, timeout=seconds)))
         except BaseException as error:  # noqa: BLE001 - it is raised again by who waits
             events.put(("failed", error))
 
     def _streamed(
-        self, events: queue.SimpleQueue[_Event], messages: list[BaseMessage], body: dict[str, Any], seconds: float
+        self,
+        events: queue.SimpleQueue[_Event],
+        messages: list[BaseMessage],
+        body: dict[str, Any],
+        seconds: float,
+        stop: threading.Event,
     ) -> AIMessage:
         whole: AIMessageChunk | None = None
         for chunk in self._chat.stream(messages, extra_body=body, timeout=seconds):
+            if stop.is_set():
+                raise _StoppedError
             whole = chunk if whole is None else whole + chunk
+            if len(whole.tool_call_chunks) > MOST_CALLS:
+                raise TooMuchError(_MANY_CALLS)
             if chunk.text:
                 events.put(("text", chunk.text))
         if whole is None or not whole.response_metadata.get("finish_reason"):
@@ -130,9 +188,14 @@ class Connection:
 
 
 def tool_calls(message: AIMessage) -> tuple[ToolCall, ...]:
-    """In their order and as the model wrote them; of an answer that came whole, those with arguments of JSON first."""
+    """In their order and as the model wrote them; of an answer that came whole, those with arguments of JSON first.
+
+    Errors: TooMuchError.
+    """
     from langchain_core.messages import AIMessageChunk
 
+    if len(message.tool_calls) + len(message.invalid_tool_calls) > MOST_CALLS:
+        raise TooMuchError(_MANY_CALLS)
     if isinstance(message, AIMessageChunk):  # its own reading would complete arguments that were cut
         return tuple(ToolCall(c["id"] or "", c["name"] or "", c["args"] or "") for c in message.tool_call_chunks)
     good = [ToolCall(c["id"] or "", c["name"], json.dumps(c["args"], ensure_ascii=False)) for c in message.tool_calls]
@@ -152,3 +215,28 @@ def _to_langchain(message: Message) -> BaseMessage:
         return AIMessage(content=message.content, invalid_tool_calls=calls)
     kinds: dict[str, type[BaseMessage]] = {"system": SystemMessage, "user": HumanMessage}
     return kinds[message.role](content=message.content)
+
+
+def _bound(response: httpx.Response) -> None:
+    """Lets no more be read of a response than any answer needs. Errors: TooMuchError for a compressed one."""
+    if response.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
+        raise TooMuchError("a compressed answer, which was not asked for")
+    response.stream = _bounded_stream(response.stream)
+
+
+def _bounded_stream(stream: Any) -> httpx.SyncByteStream:
+    import httpx
+
+    class Bounded(httpx.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            left = MOST_BYTES
+            for piece in stream:
+                left -= len(piece)
+                if left < 0:
+                    raise TooMuchError(f"more than {MOST_BYTES >> 20} MiB in one answer")
+                yield piece
+
+        def close(self) -> None:
+            stream.close()
+
+    return Bounded()

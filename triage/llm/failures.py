@@ -10,7 +10,7 @@ from typing import Any
 
 from triage.errors import ModelError
 from triage.llm.clean import one_line
-from triage.llm.connection import BrokenStreamError
+from triage.llm.connection import BrokenStreamError, TooMuchError
 from triage.llm.errors import (
     ModelBusyError,
     ModelDownError,
@@ -59,6 +59,8 @@ class Failures:
         import httpx
         import openai
 
+        if much := next((e for e in _chain(error) if isinstance(e, TooMuchError)), None):
+            return ModelNonsenseError(f"{self.where} sent {much}", "look at the model server")
         if isinstance(error, openai.APITimeoutError):
             return self.slow()
         if isinstance(error, openai.APIStatusError):

@@ -101,8 +101,8 @@ class Limited:
         limits, used = self._limits, self.used
         if limits.calls is not None and used.calls >= limits.calls:
             raise _spent("calls", f"{limits.calls} calls")
-        if limits.cost is not None and (self.cost or 0.0) >= limits.cost:
-            raise _spent("cost", f"a cost of {limits.cost:g}")
+        if limits.cost is not None:
+            request = self._affordable(request, limits.cost)
         if limits.tokens is not None:
             needed = estimated_tokens(request.size)
             left = limits.tokens - used.tokens_in - used.tokens_out - needed
@@ -117,6 +117,21 @@ class Limited:
             request = replace(request, deadline=min(request.deadline, rest))
         return request
 
+    def _affordable(self, request: Request, most: float) -> Request:
+        """An answer no longer than what is left pays for. Errors: ModelBudgetError when it pays for none."""
+        spent, asking = self.cost, self._prices.cost(estimated_tokens(request.size), 0)
+        if spent is None or asking is None:
+            return request
+        left = most - spent - asking
+        if left <= 0:
+            raise _spent("cost", f"a cost of {most:g}")
+        if self._prices.tokens_out:
+            longest = int(left / self._prices.tokens_out * 1e6)
+            if longest < 1:
+                raise _spent("cost", f"a cost of {most:g}")
+            return replace(request, max_tokens=min(request.max_tokens, longest))
+        return request
+
     def _count(self, reply: Reply | None, started: float) -> None:
         self._answering += reply.seconds if reply else 0.0
         used = self.used
@@ -129,4 +144,4 @@ class Limited:
 
 
 def _spent(limit: str, what: str) -> ModelBudgetError:
-    return ModelBudgetError(f"the model was not asked again: the limit of {what} is reached", limit=limit)
+    return ModelBudgetError(f"the model was not asked any further: the limit of {what} is reached", limit=limit)

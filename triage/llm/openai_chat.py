@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from triage.llm.clean import clean_reply, clean_request
-from triage.llm.connection import Connection, FailedError, Server, SlowError, tool_calls
+from triage.llm.connection import Connection, FailedError, Server, SlowError, TooMuchError, tool_calls
 from triage.llm.errors import (
     ModelBusyError,
     ModelCutError,
@@ -29,6 +29,7 @@ _NOT_KNOWN = re.compile(
     r"un(?:supported|known|recogni[sz]ed|expected|available)|not (?:supported|permitted|allowed|available)|does ?n[o']t support|extra",
     re.IGNORECASE,
 )
+_MOST_TOKENS = 10**8  # of one call, that a server may count
 _BACKOFF = 0.5  # seconds before the first repetition, twice that before the second
 
 
@@ -134,14 +135,18 @@ class OpenAIChat:
         finish = str(told.get("finish_reason") or "stop")
         usage: Any = message.usage_metadata or {}
         text = message.text
+        try:
+            calls = tool_calls(message)
+        except TooMuchError as error:
+            raise self._failures.told(error) from None
         reply = Reply(
             text=text,
             finish=finish,
-            tokens_in=usage.get("input_tokens") or estimated_tokens(request.size),
-            tokens_out=usage.get("output_tokens") or estimated_tokens(len(text)),
+            tokens_in=_counted(usage.get("input_tokens"), request.size),
+            tokens_out=_counted(usage.get("output_tokens"), len(text)),
             model=str(told.get("model_name") or self._server.model),
             seconds=round(seconds, 3),
-            tool_calls=tool_calls(message),
+            tool_calls=calls,
         )
         reply = clean_reply(reply, self._server.key)
         if refusal := message.additional_kwargs.get("refusal"):
@@ -171,6 +176,11 @@ class _Told:
     def __call__(self, text: str) -> None:
         self.anything = True
         self._on_text(text)
+
+
+def _counted(told: Any, characters: int) -> int:
+    """Tokens as the server counts them, where it does and can be believed: less than none would switch limits off."""
+    return told if isinstance(told, int) and 0 < told <= _MOST_TOKENS else estimated_tokens(characters)
 
 
 def _function(tool: ToolSpec) -> dict[str, Any]:
