@@ -45,6 +45,7 @@ def _tell_unknown() -> None:
         output.note(words)
 
 
+@functools.cache
 def knowledge() -> Knowledge:
     return Knowledge(kb.taxonomy(), Matcher(kb.signatures()), kb.cascades(), runbooks())
 
