@@ -33,11 +33,11 @@ $(VENV)/.installed-torch: $(VENV)/.installed-dev requirements/torch.txt
 	@touch $@
 
 test: install-dev
-	$(BIN)/python -m pytest -n $(CORES) --dist loadfile -m "not service and not torch"
+	$(BIN)/python -m pytest -n $(CORES) --dist loadfile --no-loadscope-reorder -m "not service and not torch"
 
 # What `make test` leaves out: tests that need a service of this machine, or torch.
 test-rest: install-torch
-	$(BIN)/python -m pytest -m "service or torch"
+	$(BIN)/python -m pytest -n $(CORES) --dist loadfile -m "service or torch"
 
 test-all: install-torch
 	$(BIN)/python -m pytest

@@ -271,7 +271,7 @@ def test_real_logs_are_diagnosed_alike_though_a_rule_takes_every_line(shared: Pa
 
     found = [pipeline.diagnose([str(path)], replace(used, rules=Everything()))[0] for path in small]
 
-    same = {"timing": {}, "missing": (), "compression": without[0].compression}
+    same = {"timing": {}, "missing": (), "learned": (), "compression": without[0].compression}
     assert [replace(d, **same) for d in found] == [replace(d, **same) for d in without]
     guilty = [d.outcome for d in found if any("learned.1" in note for note in d.missing)]
     assert len(guilty) >= 0.8 * sum(d.outcome != "healthy" for d in without)
