@@ -163,12 +163,12 @@ def test_linear_time(piece: str) -> None:
         text = (piece * (length // len(piece) + 1))[:length]
         best = 9.0
         for _ in range(3):
-            start = time.perf_counter()
+            start = time.process_time()
             redact(text)
-            best = min(best, time.perf_counter() - start)
+            best = min(best, time.process_time() - start)
         return best
 
-    assert seconds(64_000) < 8 * seconds(16_000) + 0.05
+    assert seconds(64_000) < 8 * seconds(16_000) + 0.25  # a quadratic one takes many seconds
 
 
 def test_a_line_of_a_private_key_goes_whatever_stands_before_it() -> None:
