@@ -44,7 +44,6 @@ class Flight:
     waits of the minority in another operation or shape; absent: members of which there is no dump.
     """
 
-    ranks: tuple[int, ...] = ()
     missing: tuple[int, ...] = ()
     stalled: tuple[int, ...] = ()
     shown: tuple[tuple[int, Waiting], ...] = ()
@@ -70,7 +69,6 @@ def analyse(files: Iterable[LogFile]) -> Flight:
     culprits = roots | stalled
     shown = _shown(waits, culprits, stalled, table)
     return Flight(
-        ranks=tuple(sorted(dumps)),
         missing=tuple(sorted(roots)) if not apart else (),
         stalled=tuple(sorted(stalled)) if not apart else (),
         shown=shown,

@@ -73,3 +73,10 @@ def insert_rows(connection: Connection, table: type[Base], found: Sequence[Mappi
 def possible(key: int) -> bool:
     """Whether a row can have this id: PostgreSQL refuses to compare it with one that does not fit."""
     return 0 < key < 1 << 31
+
+
+def key_behind(prefix: str, name: str) -> int:
+    """The row's number of an id such as "learned.7"; 0 for one that no row of this prefix can have."""
+    number = name.removeprefix(prefix)
+    fits = name.startswith(prefix) and number.isascii() and number.isdigit() and len(number) < 10
+    return int(number) if fits else 0

@@ -10,6 +10,7 @@ from typing import Any
 
 from triage.domain import FilterRule, JobPrint, LearnedRule, PromptUsed, RuleOrigin
 from triage.store import clean
+from triage.store.base import key_behind
 
 Row = dict[str, Any]
 PREFIX = "learned."
@@ -23,9 +24,7 @@ def rule_id(key: int) -> str:
 
 def key_of(rule: str) -> int:
     """The row's number; 0 for an id that no learned rule can have."""
-    number = rule.removeprefix(PREFIX)
-    fits = rule.startswith(PREFIX) and number.isascii() and number.isdigit() and len(number) < 10
-    return int(number) if fits else 0
+    return key_behind(PREFIX, rule)
 
 
 def digest(pattern: str) -> str:

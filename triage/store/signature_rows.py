@@ -11,6 +11,7 @@ from typing import Any
 from triage.domain import SIGNATURE_PREFIX, LearnedSignature, PromptUsed, RuleOrigin, Signature
 from triage.regex import compile_pattern
 from triage.store import clean
+from triage.store.base import key_behind
 from triage.store.rule_rows import Row
 
 # Below the weight from which a line alone establishes a cause, and above all that know an exception by its class alone.
@@ -31,9 +32,7 @@ def signature_id(key: int) -> str:
 
 def key_of(signature: str) -> int:
     """The row's number; 0 for an id that no learned signature can have."""
-    number = signature.removeprefix(SIGNATURE_PREFIX)
-    fits = signature.startswith(SIGNATURE_PREFIX) and number.isascii() and number.isdigit() and len(number) < 10
-    return int(number) if fits else 0
+    return key_behind(SIGNATURE_PREFIX, signature)
 
 
 def digest(signature: Signature) -> str:
