@@ -59,7 +59,7 @@ class Answer:
             deltas.append({"tool_calls": [{"index": n, "id": f"call_{n + 1}", "type": "function", "function": begun}]})
             deltas.append({"tool_calls": [{"index": n, "function": {"arguments": arguments[half:]}}]})
         if self.refusal:
-            deltas = [{"refusal": self.refusal}]
+            deltas = [{"refusal": word + " "} for word in self.refusal.split()]
         choices: list[list[dict[str, Any]]] = [[{"index": 0, "delta": d, "finish_reason": None}] for d in deltas]
         choices.insert(0, [{"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": None}])
         choices.append([{"index": 0, "delta": {}, "finish_reason": self.finish}])

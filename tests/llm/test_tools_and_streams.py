@@ -131,7 +131,7 @@ def test_a_server_that_counts_no_tokens_of_a_stream_is_asked_without() -> None:
             errors.ModelDownError,
             "failed in the middle of its answer: the GPU is gone",
         ),
-        (Answer(refusal="I cannot"), errors.ModelDeclinedError, "with nothing, as one does that refuses"),
+        (Answer(refusal="I cannot help"), errors.ModelDeclinedError, "declined to answer: I cannot help"),
         (Answer("one two", "length", usage=(9, 2)), errors.ModelCutError, "cut after 2 tokens"),
         (Answer(raw="<html>hello</html>"), errors.ModelNonsenseError, "no answer of the OpenAI protocol"),
         (status(401, "no"), errors.ModelRefusedError, "TRIAGE_LLM_API_KEY"),

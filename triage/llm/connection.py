@@ -83,8 +83,9 @@ class Connection:
 
     def __init__(self, server: Server) -> None:
         import httpx
-        from langchain_openai import ChatOpenAI
         from pydantic import SecretStr
+
+        from triage.llm.streaming import StreamingChat
 
         # A proxy that the environment names does not lead to this machine.
         local = urlsplit(server.base_url).hostname in ("localhost", "127.0.0.1", "::1")
@@ -92,7 +93,7 @@ class Connection:
         self._http = httpx.Client(
             trust_env=not local, headers={"Accept-Encoding": "identity"}, event_hooks={"response": [_bound]}
         )
-        self._chat = ChatOpenAI(
+        self._chat = StreamingChat(
             model=server.model,
             base_url=server.base_url,
             api_key=SecretStr(server.key or "none"),
