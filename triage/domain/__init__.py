@@ -52,12 +52,15 @@ from triage.domain.rules import (
     RuleSource,
     RuleState,
 )
+from triage.domain.slurm import ENDED_BADLY, WAITING, SlurmJob, SlurmNode, SlurmStep
 from triage.domain.stream import LeftOut, StreamEvent, StreamLine, Turn, Turned
 
 __all__ = [
+    "ENDED_BADLY",
     "PLACEHOLDERS",
     "SHOWN",
     "SIGNATURE_PREFIX",
+    "WAITING",
     "AgentRun",
     "Cascade",
     "ClockNote",
@@ -110,6 +113,9 @@ __all__ = [
     "Seen",
     "Signature",
     "Similar",
+    "SlurmJob",
+    "SlurmNode",
+    "SlurmStep",
     "Source",
     "Stage",
     "Status",

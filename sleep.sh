@@ -1,0 +1,2 @@
+#!/bin/bash
+echo step 1; sleep 100
