@@ -1,2 +1,0 @@
-#!/bin/bash
-echo step 1; sleep 100
