@@ -20,6 +20,10 @@ COMMANDS = {
         "triage.cli.compress",
         "Print the log without its routine lines, with an account of what was left out.",
     ),
+    "hang": (
+        "triage.cli.hang",
+        "Diagnose a hang from what was collected of it: stacks, dumps, ps, nvidia-smi, dmesg, logs.",
+    ),
     "incidents": (
         "triage.cli.incidents",
         "The incident database: list, show, resolve, stats, export, backup, restore.",
