@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -12,9 +13,10 @@ import pytest
 
 from triage import config
 from triage.errors import IndexUnavailableError, UsageError
-from triage.retrieve import embedding
-from triage.retrieve.embedding import MINILM, MiniLM, load_embedder
+from triage.retrieve import embedding, prepared
+from triage.retrieve.embedding import MINILM, PREPARED, MiniLM, load_embedder
 
+REPO = Path(__file__).resolve().parents[2]
 MODEL = Path(embedding.__file__).parent / "model"
 
 
@@ -84,9 +86,29 @@ print(time.perf_counter() - start)
     assert float(found.stdout) < 3, "0.15 s on two quiet cores; the room is for a busy machine"
 
 
-def test_a_broken_model_file_is_one_clear_line(tmp_path: Path) -> None:
-    (tmp_path / "tokenizer.json").write_bytes((MODEL / "tokenizer.json").read_bytes())
-    (tmp_path / "model.onnx").write_bytes((MODEL / "model.onnx").read_bytes()[:1000])
+def test_the_passages_of_the_shipped_incidents_have_their_vectors(model: MiniLM) -> None:
+    texts = runpy.run_path(str(REPO / "tools" / "embed_incidents.py"))["texts"]()
+    known = prepared.load(MODEL / PREPARED)
+    assert known.keys() == set(map(prepared.key, texts)), "run: python tools/embed_incidents.py"
+    assert (MODEL / PREPARED).stat().st_size < 300_000
+    some = texts[::20]
+    for text, vector in zip(some, model.compute(some), strict=True):
+        assert float(known[prepared.key(text)] @ vector) > 0.995, text
+
+
+def test_the_model_is_not_loaded_for_texts_that_have_a_vector(tmp_path: Path) -> None:
+    text = runpy.run_path(str(REPO / "tools" / "embed_incidents.py"))["texts"]()[0]
+    (tmp_path / PREPARED).write_bytes((MODEL / PREPARED).read_bytes())
+    without_a_model = MiniLM(tmp_path)
+    assert without_a_model.embed([text])[0].shape == (384,)
+    with pytest.raises(IndexUnavailableError):
+        without_a_model.embed([text, f"{text} "])
+
+
+@pytest.mark.parametrize("name", ["model.onnx", PREPARED])
+def test_a_broken_model_file_is_one_clear_line(tmp_path: Path, name: str) -> None:
+    for other in ("tokenizer.json", "model.onnx", PREPARED):
+        (tmp_path / other).write_bytes((MODEL / other).read_bytes()[: 1000 if other == name else None])
     with pytest.raises(IndexUnavailableError, match="install the package again") as caught:
         MiniLM(tmp_path).embed(["x"])
     assert "\n" not in str(caught.value)

@@ -5,18 +5,21 @@ The shipped model is all-MiniLM-L6-v2 (model/NOTICE), made by tools/build_embedd
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from triage.errors import IndexUnavailableError, UsageError
+from triage.retrieve import prepared
 from triage.retrieve.index import Vector
 
 MINILM = "all-MiniLM-L6-v2-onnx-int8"
 SENTENCE_TRANSFORMERS = "sentence-transformers:"
+PREPARED = "passages.npz"  # in the model's folder
 MAX_TOKENS = 256  # what the model was trained on
 _MAX_CHARS = 8192  # more characters than 256 tokens of any log; spares the tokenizer lines of megabytes
 _BATCH_TOKENS = 1024  # bounds memory: tokens of a batch, padding included
@@ -51,10 +54,20 @@ class MiniLM:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or Path(__file__).parent / "model"
         self._model: tuple[Any, Any] | None = None
+        self._prepared: Mapping[bytes, Vector] | None = None
 
     def embed(self, texts: Sequence[str]) -> list[Vector]:
+        """The model is asked, and loaded, only for texts of which there is no vector yet."""
+        cleaned = [readable(text) for text in texts]
+        found, missing = prepared.split(cleaned, self._known())
+        if missing:
+            found.update(zip(missing, self.compute([cleaned[i] for i in missing]), strict=True))
+        return [found[i] for i in range(len(texts))]
+
+    def compute(self, texts: Sequence[str]) -> list[Vector]:
+        """The same by the model itself. texts: readable."""
         tokenizer, session = self._loaded()
-        tokens = [encoded.ids for encoded in tokenizer.encode_batch([readable(text) for text in texts])]
+        tokens = [encoded.ids for encoded in tokenizer.encode_batch(texts)]
         vectors: list[Vector] = [np.zeros(0, np.float32)] * len(texts)
         for batch in _batches([len(ids) for ids in tokens]):
             ids, mask = _padded([tokens[i] for i in batch])
@@ -63,17 +76,28 @@ class MiniLM:
                 vectors[i] = vector
         return vectors
 
+    def _known(self) -> Mapping[bytes, Vector]:
+        if self._prepared is None:
+            with self._explained():
+                self._prepared = prepared.load(self._folder / PREPARED)
+        return self._prepared
+
     def _loaded(self) -> tuple[Any, Any]:
         if self._model is None:
             os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read when onnxruntime is imported; it looks up hosts otherwise
-            try:
+            with self._explained():
                 self._model = _tokenizer(self._folder), _session(self._folder)
-            except Exception as error:
-                raise IndexUnavailableError(
-                    f"the embedding model in {self._folder} cannot be loaded: {first_line(error)}",
-                    "install the package again, or set TRIAGE_EMBEDDING",
-                ) from error
         return self._model
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            raise IndexUnavailableError(
+                f"the embedding model in {self._folder} cannot be loaded: {first_line(error)}",
+                "install the package again, or set TRIAGE_EMBEDDING",
+            ) from error
 
 
 def _tokenizer(folder: Path) -> Any:
