@@ -1,0 +1,43 @@
+"""The steps of a recovery plan."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+from typing import Literal
+
+from triage.domain.labels import Risk
+
+Kind = Literal["look", "stop", "node-test", "drain", "kill-switch", "cancel", "resubmit", "do"]
+RUNS = ("look", "node-test", "drain", "kill-switch", "cancel", "resubmit")  # kinds that triage may run itself
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """argv: what is run, word by word, with no shell; () for what a person does. undo: how it is taken back, in words or as a command.
+
+    kind: by which the settings allow it; evidence, incidents: ids of what it rests on.
+    """
+
+    kind: Kind
+    what: str
+    why: str
+    risk: Risk = "read-only"
+    argv: tuple[str, ...] = ()
+    undo: str = ""
+    evidence: tuple[str, ...] = ()
+    incidents: tuple[str, ...] = ()
+
+    @property
+    def command(self) -> str:
+        return shlex.join(self.argv)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """verdict: what is to become of the job, in a sentence; notes: what the reader should know besides."""
+
+    verdict: str
+    steps: tuple[Step, ...]
+    notes: tuple[str, ...] = ()
+    facts: dict[str, object] = field(default_factory=dict)

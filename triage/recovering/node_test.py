@@ -1,0 +1,60 @@
+"""Runs a node test: one round after the other, the worlds of a round at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib import resources
+from typing import TypeAlias
+
+from triage.recover import node_jobs
+from triage.recover.node_jobs import Check, Command
+from triage.recover.node_verdict import NodeVerdict, alone, next_alone, verdict
+from triage.recover.pairing import MOST_ROUNDS, Ran, Round, World, next_round
+from triage.recovering.processes import together
+
+Launch: TypeAlias = Callable[
+    [Check, World, int], tuple[Command, ...]
+]  # node_jobs.by_srun, or by_node with a way to the nodes
+AT_ONCE = 64  # worlds; each is a process of this machine
+_SLACK = 30  # seconds that a launcher may need besides
+
+
+def check_text() -> str:
+    """The source of the allgather check, which is sent to the nodes."""
+    return resources.files("triage.recovering").joinpath("allgather_check.py").read_text("utf-8")
+
+
+def worlds_of(
+    check: Check, nodes: Sequence[str], rounds: Sequence[Round], good: Collection[str], most: int
+) -> tuple[World, ...]:
+    """The next round; () when the test is over."""
+    return next_alone(nodes, rounds) if check.alone else next_round(nodes, rounds, good, most)
+
+
+def judged(check: Check, nodes: Sequence[str], rounds: Sequence[Round], good: Collection[str]) -> NodeVerdict:
+    return alone(nodes, rounds) if check.alone else verdict(nodes, rounds, good)
+
+
+def run(
+    nodes: Sequence[str],
+    check: Check,
+    launch: Launch,
+    known_good: Collection[str] = (),
+    most: int = MOST_ROUNDS,
+    tell: Callable[[str], None] = lambda _text: None,
+) -> tuple[NodeVerdict, list[Round]]:
+    """Until nothing is left to learn. Errors: InputError when the launcher is not there."""
+    rounds: list[Round] = []
+    while worlds := worlds_of(check, nodes, rounds, known_good, most):
+        tell(f"round {len(rounds) + 1}: {len(worlds)} worlds")
+
+        def play(world: World, of_round: tuple[World, ...] = worlds) -> Ran:
+            commands = launch(check, world, node_jobs.port_of(world, of_round))
+            ended = together(commands, 2 * check.timeout + _SLACK)
+            output = "\n".join(one.output for one in ended)
+            return node_jobs.result(check, world, [one.code for one in ended], output, max(e.seconds for e in ended))
+
+        with ThreadPoolExecutor(min(AT_ONCE, len(worlds)), "world") as pool:
+            rounds.append(list(pool.map(play, worlds)))
+    return judged(check, nodes, rounds, known_good), rounds
