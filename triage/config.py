@@ -13,6 +13,7 @@ from typing import Any
 
 from triage.errors import UsageError
 
+RECOVER_KINDS = ("node-test", "drain", "kill-switch", "cancel", "resubmit")
 DEFAULT_EMBEDDING = "all-MiniLM-L6-v2-onnx-int8"
 
 
@@ -55,6 +56,10 @@ SETTINGS: tuple[Setting, ...] = (
         "within so many hours, the same failure of the same job is a further attempt of its incident",
         "24",
     ),
+    Setting(
+        "recover_allow",
+        "kinds of steps that `triage recover --yes` may run besides those that only read: node-test, drain, kill-switch, cancel, resubmit",
+    ),
     Setting("jobs", "processes that read large inputs; default: as many as there are CPUs for it, at most 8"),
 )
 _KNOWN = {s.name: s for s in SETTINGS}
@@ -86,6 +91,7 @@ class Settings:
     signature_confirmations: int = 2
     signature_days: int = 90
     merge_hours: int = 24
+    recover_allow: str = ""
     jobs: int | None = None
     origin: Mapping[str, str] = field(default_factory=dict)
 
@@ -133,6 +139,7 @@ def load(flags: Mapping[str, str | None] | None = None, cwd: Path | None = None)
         ),
         signature_days=_number("signature_days", values["signature_days"], origin["signature_days"]),
         merge_hours=_number("merge_hours", values["merge_hours"], origin["merge_hours"]),
+        recover_allow=_kinds(values["recover_allow"], origin["recover_allow"]),
         jobs=_number("jobs", values["jobs"], origin["jobs"]) if values["jobs"] else None,
         origin=origin,
     )
@@ -205,6 +212,13 @@ def _number(name: str, value: str, source: str, least: int = 1, most: int | None
         bound = "" if most is None else f" up to {most}"
         raise UsageError(f"{source}: {name} is {value!r}", f"use a {'positive ' if least else ''}whole number{bound}")
     return int(value)
+
+
+def _kinds(value: str, source: str) -> str:
+    named = dict.fromkeys(value.replace(",", " ").split())
+    if unknown := [name for name in named if name not in RECOVER_KINDS]:
+        raise UsageError(f"{source}: recover_allow names {unknown[0]!r}", f"use {', '.join(RECOVER_KINDS)}")
+    return ", ".join(named)
 
 
 def _price(name: str, value: str, source: str) -> float | None:

@@ -46,12 +46,12 @@ class Net:
             self.ip(node, "link", "set", "eth0", "up")
 
     def _hold(self, name: str) -> subprocess.Popen[bytes]:
-        ours = os.readlink("/proc/self/ns/net")
+        ours = Path("/proc/self/ns/net").readlink()
         holder = subprocess.Popen(["unshare", "-n", "sleep", "300"])
         self.held[name] = holder
         for _ in range(200):
             with contextlib.suppress(OSError):
-                if os.readlink(f"/proc/{holder.pid}/ns/net") != ours:
+                if Path(f"/proc/{holder.pid}/ns/net").readlink() != ours:
                     return holder
             time.sleep(0.05)
         pytest.skip("this machine makes no network namespaces")

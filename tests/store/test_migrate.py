@@ -82,6 +82,13 @@ OLD_DATA["0006"] = (
     """
 )
 OLD_DATA["0007"] = OLD_DATA["0006"].replace("'kb1', '[]');", "'kb1', '[]', 2.5);")
+OLD_DATA["0008"] = (
+    OLD_DATA["0007"]
+    + """;
+        INSERT INTO recovery_action VALUES
+          (1, 7, 'drain', 'w', 'reversible', '["scontrol"]', 'u', 'ada', '2026-01-03 03:00:00.000000', NULL, NULL, '');
+    """
+)
 
 
 def connect(url: str) -> sa.Engine:

@@ -24,6 +24,10 @@ COMMANDS = {
         "triage.cli.hang",
         "Diagnose a hang from what was collected of it: stacks, dumps, ps, nvidia-smi, dmesg, logs.",
     ),
+    "recover": (
+        "triage.cli.recover",
+        "Plan the recovery of a job: node test, checkpoint, spike, restart; acts only with --yes.",
+    ),
     "incidents": (
         "triage.cli.incidents",
         "The incident database: list, show, resolve, stats, export, backup, restore.",

@@ -11,7 +11,7 @@ from triage.evidence.placement import hosts_of
 from triage.text import closing, host_list, printable
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
-_LIST = re.compile(r"[\w.,\[\]-]+", re.ASCII)
+_LIST = re.compile(r"(?:[\w.,-]|\[[\d,-]+\])+", re.ASCII)
 
 
 def is_name(text: str) -> bool:

@@ -9,7 +9,6 @@ from typing import Literal
 from triage.domain.labels import Risk
 
 Kind = Literal["look", "stop", "node-test", "drain", "kill-switch", "cancel", "resubmit", "do"]
-RUNS = ("look", "node-test", "drain", "kill-switch", "cancel", "resubmit")  # kinds that triage may run itself
 
 
 @dataclass(frozen=True, slots=True)

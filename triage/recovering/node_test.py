@@ -11,7 +11,7 @@ from triage.recover import node_jobs
 from triage.recover.node_jobs import Check, Command
 from triage.recover.node_verdict import NodeVerdict, alone, next_alone, verdict
 from triage.recover.pairing import MOST_ROUNDS, Ran, Round, World, next_round
-from triage.recovering.processes import together
+from triage.recovering.processes import Ended, together
 
 Launch: TypeAlias = Callable[
     [Check, World, int], tuple[Command, ...]
@@ -43,17 +43,21 @@ def run(
     known_good: Collection[str] = (),
     most: int = MOST_ROUNDS,
     tell: Callable[[str], None] = lambda _text: None,
+    begun: Callable[[World, Sequence[Command]], list[int]] = lambda _world, _commands: [],
+    ended: Callable[[Sequence[int], Sequence[Ended]], None] = lambda _numbers, _ended: None,
 ) -> tuple[NodeVerdict, list[Round]]:
-    """Until nothing is left to learn. Errors: InputError when the launcher is not there."""
+    """Until nothing is left to learn. begun, ended: are told of each world; Errors: InputError when the launcher is not there."""
     rounds: list[Round] = []
     while worlds := worlds_of(check, nodes, rounds, known_good, most):
         tell(f"round {len(rounds) + 1}: {len(worlds)} worlds")
 
         def play(world: World, of_round: tuple[World, ...] = worlds) -> Ran:
             commands = launch(check, world, node_jobs.port_of(world, of_round))
-            ended = together(commands, 2 * check.timeout + _SLACK)
-            output = "\n".join(one.output for one in ended)
-            return node_jobs.result(check, world, [one.code for one in ended], output, max(e.seconds for e in ended))
+            numbers = begun(world, commands)
+            done = together(commands, 2 * check.timeout + _SLACK)
+            ended(numbers, done)
+            output = "\n".join(one.output for one in done)
+            return node_jobs.result(check, world, [one.code for one in done], output, max(e.seconds for e in done))
 
         with ThreadPoolExecutor(min(AT_ONCE, len(worlds)), "world") as pool:
             rounds.append(list(pool.map(play, worlds)))

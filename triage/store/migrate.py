@@ -19,6 +19,7 @@ REVISIONS = (
     "0005",
     "0006",
     "0007",
+    "0008",
 )  # oldest first; the files in migrations/versions, held equal by a test
 HEAD = REVISIONS[-1]
 VERSION_TABLE = "triage_schema"  # not Alembic's own name: a shared PostgreSQL database may hold another program's

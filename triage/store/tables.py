@@ -7,6 +7,7 @@ from datetime import datetime
 from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
+from triage.store.action_tables import RecoveryAction
 from triage.store.columns import Base, Big, Key, parent
 from triage.store.part_tables import (
     PARTS,
@@ -47,6 +48,7 @@ __all__ = [
     "ModelCall",
     "Outcome",
     "PromptUsed",
+    "RecoveryAction",
     "RemediationStep",
     "Rule",
     "RuleChange",

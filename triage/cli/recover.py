@@ -1,0 +1,72 @@
+"""`triage recover`: from a diagnosis to a safe restart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+from typer.core import TyperGroup
+
+from triage.cli import output
+
+_PARTS = ("node-test", "checkpoints", "spikes", "interval")
+
+
+class _OfIncident(TyperGroup):
+    """`triage recover 12` is `triage recover plan 12`."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        words = [arg for arg in args if not arg.startswith("-")]
+        if words and not set(words[:1]) & {"plan", *_PARTS}:
+            args = ["plan", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(cls=_OfIncident, add_completion=False, rich_markup_mode=None, no_args_is_help=True)
+
+FORMAT = typer.Option(None, "--format", help="text, json or markdown.", show_default="text")
+TEXT_OR_JSON = typer.Option(None, "--format", help="text or json.", show_default="text")
+YES = typer.Option(False, "--yes", help="Run what the settings allow; without it everything is only shown.")
+
+
+@app.callback()
+def root() -> None:
+    """A plan to get a failed job running again: `triage recover INCIDENT`.
+
+    Nothing is run without --yes, and then only steps that read, or whose kind TRIAGE_RECOVER_ALLOW names.
+    """
+
+
+@app.command("node-test")
+def node_test(
+    nodes: str = typer.Option(..., metavar="LIST", help="Nodes to test, as Slurm writes them: gpu[001-016]."),
+    known_good: str = typer.Option("", metavar="LIST", help="Nodes that are known to work, to test the others with."),
+    check: str = typer.Option("nccl", help="nccl, gloo, dcgm, or a command that ends with 0 on a world that works."),
+    by: str = typer.Option("srun", help="How processes get to the nodes: srun or ssh."),
+    ranks: int = typer.Option(1, min=1, max=64, help="Processes of each node, one GPU each."),
+    timeout: int = typer.Option(60, min=1, max=86_400, help="Seconds for one world."),
+    most_rounds: int = typer.Option(24, min=1, max=2000, help="After so many rounds the rest is undecided."),
+    python: str = typer.Option("python3", help="The Python on the nodes that has torch."),
+    srun_option: list[str] = typer.Option([], metavar="OPTION", help="One more option for srun; may be repeated."),
+    print_jobs: bool = typer.Option(
+        False, "--print", help="Print the jobs of the next round as a script, and run nothing."
+    ),
+    results: list[Path] = typer.Option(
+        [], metavar="FILE", help="What the printed jobs of earlier rounds left; may be repeated."
+    ),
+    incident: int = typer.Option(None, help="Record what is run with this incident."),
+    yes: bool = YES,
+    format: str = TEXT_OR_JSON,  # noqa: A002
+) -> int:
+    """Find faulty nodes by allgathers in pairs, then of each suspect with nodes that passed."""
+    chosen = output.check_format(format, ("text", "json"))
+    from triage.cli import recover_nodes as part
+
+    test = part.prepared(
+        nodes, known_good, check, by, most_rounds, ranks=ranks, timeout=timeout, python=python, options=srun_option
+    )
+    if results:
+        return part.from_results(test, results, print_jobs, chosen)
+    if print_jobs:
+        return part.print_round(test, [])
+    return part.run(test, incident, yes, chosen)
