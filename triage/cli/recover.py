@@ -70,3 +70,21 @@ def node_test(
     if print_jobs:
         return part.print_round(test, [])
     return part.run(test, incident, yes, chosen)
+
+
+@app.command()
+def checkpoints(
+    folder: Path = typer.Argument(metavar="DIR", help="The folder that the job saves to, or one checkpoint."),
+    reached: int = typer.Option(
+        None,
+        metavar="STEP",
+        help="The last step of the job, for the steps lost.",
+        show_default="the newest checkpoint's",
+    ),
+    format: str = TEXT_OR_JSON,  # noqa: A002
+) -> int:
+    """The newest complete checkpoint, and what is wrong with those after it."""
+    chosen = output.check_format(format, ("text", "json"))
+    from triage.cli import recover_checkpoints
+
+    return recover_checkpoints.show(folder, reached, chosen)
