@@ -1,0 +1,104 @@
+"""`triage hang collect`: what a hang needs, from every node of the job, into a folder."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from triage.errors import UsageError
+
+if TYPE_CHECKING:
+    from triage.collecting import Collected, Wanted
+    from triage.reach import Reach
+
+_SHOWN = 8  # problems on the screen; all of them stand in the manifest
+
+
+def collect(
+    pid: int | None = typer.Option(None, "--pid", metavar="P", help="A process of this machine and all below it."),
+    job: str | None = typer.Option(None, "--job", metavar="ID", help="A Slurm job, by srun on each of its nodes."),
+    nodes: str | None = typer.Option(None, "--nodes", metavar="A,B", help="With --job: these of its nodes."),
+    pods: list[str] | None = typer.Option(None, "--pod", metavar="NAME", help="A pod; may be given several times."),
+    namespace: str = typer.Option("", "--namespace", "-n", metavar="NS", help="Of the pods."),
+    container: str = typer.Option("", "--container", "-c", metavar="NAME", help="Of the pods."),
+    hosts: str | None = typer.Option(None, "--ssh", metavar="A,B", help="Hosts that ssh reaches without a password."),
+    out: Path | None = typer.Option(None, "--out", metavar="DIR", help="A new folder.", show_default="hang-JOB-TIME"),
+    timeout: float = typer.Option(60.0, "--timeout", metavar="S", min=4, max=3600, help="Seconds for each node."),
+    again: float = typer.Option(0.0, "--again", metavar="S", min=0, max=3600, help="Look at the stacks again after S."),
+    nonblocking: bool = typer.Option(
+        False, "--nonblocking", help="Stop no process for its stack, not even for a moment; stacks may be torn."
+    ),
+    trigger: bool = typer.Option(
+        False,
+        "--trigger-dump",
+        help="Ask PyTorch's flight recorders for a dump, by their pipes: the one thing that writes.",
+    ),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress and notes."),
+) -> int:
+    """Collect stacks, process states, GPU, kernel and collective state of a job that hangs; nothing is changed.
+
+    Exit codes: 0 every node answered, 1 some did not, 2 none did.
+    """
+    chosen = [name for name, given in (("--pid", pid), ("--job", job), ("--pod", pods), ("--ssh", hosts)) if given]
+    if len(chosen) != 1:
+        raise UsageError(
+            " and ".join(chosen) + " exclude each other" if chosen else "nothing to look at",
+            "give one of --pid, --job, --pod and --ssh",
+        )
+    from triage import collecting
+    from triage.cli import output, wiring
+    from triage.collecting import Wanted
+
+    at = _reach(job, nodes, pods, namespace, container, hosts)
+    wanted = Wanted(
+        job=job or (f"pid {pid}" if pid else ",".join(pods or [hosts or ""])),
+        pid=pid,
+        slurm=job or "",
+        every=bool(pods),
+        seconds=timeout,
+        again=again,
+        nonblocking=nonblocking,
+        trigger=trigger,
+        ras=not wiring.settings().offline,
+    )
+    folder = out or Path(f"hang-{_stem(wanted)}-{datetime.now(UTC):%Y%m%dT%H%M%S}")
+    found = collecting.collect(at, wanted, folder, output.teller(quiet))
+    output.clear_progress(quiet)
+    output.write_last(_told(found))
+    if len(found.silent) == len(found.nodes):
+        return 2
+    return 1 if found.silent else 0
+
+
+def _reach(
+    job: str | None, nodes: str | None, pods: list[str] | None, namespace: str, container: str, hosts: str | None
+) -> Reach:
+    from triage import reach
+
+    if job:
+        if not nodes:
+            raise UsageError("--job needs --nodes", "give them as A,B: squeue -o %N shows them")
+        return reach.srun(job, nodes.split(","))
+    if pods:
+        return reach.kubectl(pods, namespace, container)
+    return reach.ssh(hosts.split(",")) if hosts else reach.local()
+
+
+def _stem(wanted: Wanted) -> str:
+    return "".join(c if c.isalnum() else "-" for c in wanted.job)[:40]
+
+
+def _told(found: Collected) -> str:
+    answered = len(found.nodes) - len(found.silent)
+    lines = [
+        f"{found.folder}: {answered} of {len(found.nodes)} nodes answered, {found.processes} processes of the job,"
+        f" {found.stacks} stacks"
+    ]
+    lines += [f"  {node}: {why}" for node, why in found.silent.items()]
+    lines += [f"  {problem}" for problem in found.problems[:_SHOWN]]
+    if len(found.problems) > _SHOWN:
+        lines.append(f"  and {len(found.problems) - _SHOWN} more: {found.folder / 'manifest.json'}")
+    return "\n".join([*lines, f"next: triage hang {found.folder}"])
