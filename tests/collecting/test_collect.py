@@ -193,6 +193,37 @@ def test_each_attempt_at_a_stack_is_evidence(looked: tuple[Collected, int]) -> N
     ]
 
 
+KERNEL = """
+[ "$1" ] && exit 1
+echo "[    1.000000] of an earlier job"
+echo "  more of it"
+echo "[ $(cut -d' ' -f1 /proc/uptime)] of this one"
+echo "  and more"
+"""
+ISO_KERNEL = """
+echo "2020-01-01T00:00:00,000000+00:00 of an earlier job"
+echo "$(date -u -d '1 hour' +%Y-%m-%dT%H:%M:%S),000000+01:00 of this one"
+"""
+
+
+@pytest.mark.parametrize("dmesg", [KERNEL, ISO_KERNEL])
+def test_what_the_kernel_said_of_earlier_jobs_is_left_out(tmp_path: Path, path: Path, dmesg: str) -> None:
+    install(path, "dmesg", dmesg)
+    text = script().replace('SYSTEM_PATH = "', f'SYSTEM_PATH = "{path}:')
+    with started("import time; print(1, flush=True); time.sleep(600)") as p:
+        options = json.dumps({"pid": p.pid, "seconds": 8, "stack_seconds": 2})
+        told = subprocess.run(
+            [sys.executable, "-", options], input=text.encode(), capture_output=True, timeout=120, check=True
+        )
+    folder = Folder.make(tmp_path / "out", "", "local")
+    folder.add(Answer("n1", 0, told.stdout))
+    said = [
+        re.sub(r"^\S*[\[\d]\S* *(?:\S+\] )?", "", line)
+        for line in (tmp_path / "out/n1/dmesg.txt").read_text().splitlines()
+    ]
+    assert said == (["of this one", "  and more"] if dmesg is KERNEL else ["of this one"])
+
+
 def test_with_nonblocking_no_process_is_stopped(tmp_path: Path, path: Path, rank: subprocess.Popen[str]) -> None:
     look(tmp_path, rank.pid, nonblocking=True)
     assert all("--nonblocking" in line for line in (path / "py-spy.called").read_text().splitlines())

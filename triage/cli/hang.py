@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from triage.cli.diagnose import diagnose
+from triage.cli.hang_collect import collect
 
 _FOLDER = "DIR"
 
@@ -38,3 +39,4 @@ def hang() -> None:
 
 
 app.command(_FOLDER, help=HELP)(diagnose)
+app.command("collect")(collect)

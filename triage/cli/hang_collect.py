@@ -52,11 +52,11 @@ def collect(
     from triage.cli import output, wiring
     from triage.collecting import Wanted
 
-    at = _reach(job, nodes, pods, namespace, container, hosts)
+    raw, at = _slurm(job, nodes) if job else ("", _reach(pods, namespace, container, hosts))
     wanted = Wanted(
         job=job or (f"pid {pid}" if pid else ",".join(pods or [hosts or ""])),
         pid=pid,
-        slurm=job or "",
+        slurm=raw,
         every=bool(pods),
         seconds=timeout,
         again=again,
@@ -73,18 +73,34 @@ def collect(
     return 1 if found.silent else 0
 
 
-def _reach(
-    job: str | None, nodes: str | None, pods: list[str] | None, namespace: str, container: str, hosts: str | None
-) -> Reach:
+def _reach(pods: list[str] | None, namespace: str, container: str, hosts: str | None) -> Reach:
     from triage import reach
 
-    if job:
-        if not nodes:
-            raise UsageError("--job needs --nodes", "give them as A,B: squeue -o %N shows them")
-        return reach.srun(job, nodes.split(","))
     if pods:
         return reach.kubectl(pods, namespace, container)
     return reach.ssh(hosts.split(",")) if hosts else reach.local()
+
+
+def _slurm(job: str, nodes: str | None) -> tuple[str, Reach]:
+    """The number that Slurm counts the job by, and the way to its nodes. nodes: given, Slurm is not asked."""
+    from triage import reach
+    from triage.slurm import ids
+    from triage.slurm.client import Slurm
+
+    asked = ids.parse(job)
+    if nodes and asked.asked.isdigit():
+        return asked.job, reach.srun(asked.job, nodes.split(","))
+    found = Slurm().jobs(asked)
+    running = [one for one in found.jobs if one.state == "RUNNING"]
+    if len(running) > 1:
+        raise UsageError(f"{len(running)} tasks of job {asked} run", f"name one of them, such as {running[0].id}")
+    if not running:
+        why = f"it is {found.jobs[0].state}" if found.jobs else "; ".join(found.missing) or "Slurm does not know it"
+        raise UsageError(
+            f"job {asked} does not run: {why}", "a hang is looked at while it lasts; or name its nodes: --nodes A,B"
+        )
+    one = running[0]
+    return one.raw_id or asked.job, reach.srun(one.raw_id or asked.job, nodes.split(",") if nodes else one.nodes)
 
 
 def _stem(wanted: Wanted) -> str:

@@ -1,5 +1,6 @@
 """What is looked at on a node besides the processes themselves: stacks, devices, kernel, mounts, logs, collectives."""
 
+import calendar
 import os
 import re
 import socket
@@ -27,6 +28,8 @@ _KERNEL_LOG = (
     ["dmesg"],
     ["journalctl", "-k", "-o", "short-iso", "-n", "20000", "--no-pager"],
 )
+_WALL = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)[.,\d]*([+-])(\d\d):?(\d\d)")
+_AFTER_BOOT = re.compile(rb"(?:<\d+>)?\[ *(\d+\.\d+)\]")
 _LOG_NAME = re.compile(r"\.(?:log|out|err|txt)(?:\.\w+)?$")
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
@@ -89,14 +92,33 @@ def ps_of(processes: "Dict[int, Process]") -> Finding:
     return {"files": {"ps.txt": "\n".join([*rows, ""]).encode()}}
 
 
-def kernel_log() -> Finding:
+def kernel_log(since: float) -> Finding:
+    """What the kernel said since the job began: what it said of earlier jobs would be blamed for this one's hang."""
     attempts = []
     for argv in _KERNEL_LOG:
         done, out, _ = command(argv, 10)
         attempts.append(done)
         if done["code"] == 0 and out.strip():
-            return {"attempts": attempts, "files": {"dmesg.txt": out}}
+            return {"attempts": attempts, "files": {"dmesg.txt": _later(out, since)}}
     return {"attempts": attempts}
+
+
+def _later(text: bytes, since: float) -> bytes:
+    """Lines from `since` (of the epoch) on; one without a time goes with the one before it."""
+    with open("/proc/uptime", "rb") as file:
+        booted = time.time() - float(file.read().split()[0])
+    kept, keeps = [], False
+    for line in text.splitlines(True):
+        wall, after_boot = _WALL.match(line), _AFTER_BOOT.match(line)
+        if wall:
+            day, sign, hours, minutes = (part.decode() for part in wall.groups())
+            zone = int(sign + "1") * (int(hours) * 3600 + int(minutes) * 60)
+            keeps = calendar.timegm(time.strptime(day, "%Y-%m-%dT%H:%M:%S")) - zone >= since
+        elif after_boot:
+            keeps = booted + float(after_boot.group(1)) >= since
+        if keeps:
+            kept.append(line)
+    return b"".join(kept)
 
 
 def tool(argv: "List[str]", file: str, limit: float) -> Finding:

@@ -74,7 +74,10 @@ def first_looks(chosen: Finding, found: "List[Process]", everything: "Dict[int, 
     looks = stacks(chosen, found, "")
     looks += [Look(f"/proc/{p.pid}/fd", lambda p=p: fds(p.pid), 5, p.pid) for p in found]  # type: ignore[misc]
     looks += [Look(" ".join(argv), lambda a=argv, f=file: tool(a, f, 30), 33) for argv, file in TOOLS]  # type: ignore[misc]
-    looks += [Look("ps", lambda: ps(everything), 12, None, lambda: ps_of(everything)), Look("dmesg", kernel_log, 32)]
+    looks += [
+        Look("ps", lambda: ps(everything), 12, None, lambda: ps_of(everything)),
+        Look("dmesg", lambda: kernel_log(begun(found)), 32),
+    ]
     asked = [m for m in mounts() if not PSEUDO.fullmatch(m[0])][:MOST_MOUNTS]
     looks += [mount_look(*m) for m in asked]
     looks += [Look(f"tail {log[2]}", lambda log=log: log_tail(*log), 5, log[0]) for log in logs(found)]  # type: ignore[misc]
@@ -108,8 +111,12 @@ def stacks(chosen: Finding, found: "List[Process]", again: str) -> "List[Look]":
 
 
 def dumps(found: "List[Process]") -> "List[Look]":
-    since = min((p.started for p in found), default=time.time()) - 5
-    return [Look(f"{prefix}*", lambda p=prefix: flight(p, since), 15) for prefix in flight_prefixes(found)]  # type: ignore[misc]
+    return [Look(f"{prefix}*", lambda p=prefix: flight(p, begun(found)), 15) for prefix in flight_prefixes(found)]  # type: ignore[misc]
+
+
+def begun(found: "List[Process]") -> float:
+    """When the first process of the job began, with room for clocks that differ."""
+    return min((p.started for p in found), default=time.time()) - 60
 
 
 def answer(looks: "List[Look]", ends: float) -> "List[str]":

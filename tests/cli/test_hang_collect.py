@@ -1,0 +1,77 @@
+"""`triage hang collect`: a real process is looked at; what was collected is read by `triage hang`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+
+@pytest.fixture
+def rank() -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    yield process
+    process.kill()
+    process.wait(20)
+
+
+def test_one_command_collects_and_says_what_comes_next(
+    triage: Run, tmp_path: Path, rank: subprocess.Popen[bytes]
+) -> None:
+    done = triage("hang", "collect", "--pid", str(rank.pid), "--out", "got", "--timeout", "20")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("got: 1 of 1 nodes answered, 1 processes of the job,")
+    assert done.stdout.endswith("next: triage hang got\n")
+    document = json.loads((tmp_path / "got" / "manifest.json").read_text())
+    assert [told["pid"] for told in document["processes"]] == [rank.pid]
+
+
+def test_without_a_name_the_folder_is_named_after_job_and_time(
+    triage: Run, tmp_path: Path, rank: subprocess.Popen[bytes]
+) -> None:
+    triage("hang", "collect", "--pid", str(rank.pid), "--timeout", "10")
+    assert [f.name.startswith(f"hang-pid-{rank.pid}-2") for f in tmp_path.iterdir()] == [True]
+
+
+def test_what_was_collected_is_diagnosed(triage: Run, tmp_path: Path, rank: subprocess.Popen[bytes]) -> None:
+    triage("hang", "collect", "--pid", str(rank.pid), "--out", "got", "--timeout", "20")
+    done = triage("hang", "got", "--format", "json", "--no-record")
+    assert done.returncode in (0, 1), done.stderr
+    assert json.loads(done.stdout)["outcome"] in ("hung", "unknown", "healthy")
+
+
+def test_nodes_that_did_not_answer_are_told_by_the_exit_code(triage: Run, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    ssh = tmp_path / "bin" / "ssh"
+    ssh.write_text(
+        '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift; [ "$1" = n2 ] && exit 255; shift; exec sh -c "$*"\n'
+    )
+    ssh.chmod(0o755)
+    path = f"{tmp_path / 'bin'}:/usr/bin:/bin"
+    some = triage("hang", "collect", "--ssh", "n1,n2", "--out", "some", "--timeout", "10", PATH=path)
+    assert some.returncode == 1
+    assert "  n2: ssh could not reach it\n" in some.stdout
+    none = triage("hang", "collect", "--ssh", "n2", "--out", "none", "--timeout", "10", PATH=path)
+    assert none.returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ((), "nothing to look at; give one of --pid, --job, --pod and --ssh"),
+        (("--pid", "1", "--ssh", "a"), "--pid and --ssh exclude each other"),
+        (("--ssh", "a,-oProxyCommand=id"), "'-oProxyCommand=id' is no name of a node"),
+        (("--job", "12;id", "--nodes", "a"), "is no job id of Slurm"),
+    ],
+)
+def test_wrong_use_is_one_line(triage: Run, args: tuple[str, ...], said: str) -> None:
+    done = triage("hang", "collect", *args)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
