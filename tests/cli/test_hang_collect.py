@@ -41,9 +41,11 @@ def test_without_a_name_the_folder_is_named_after_job_and_time(
 
 def test_what_was_collected_is_diagnosed(triage: Run, tmp_path: Path, rank: subprocess.Popen[bytes]) -> None:
     triage("hang", "collect", "--pid", str(rank.pid), "--out", "got", "--timeout", "20")
+    for log in tmp_path.glob("got/*/dmesg.txt"):  # other tests crash processes meanwhile
+        log.unlink()
     done = triage("hang", "got", "--format", "json", "--no-record")
     assert done.returncode in (0, 1), done.stderr
-    assert json.loads(done.stdout)["outcome"] in ("hung", "unknown", "healthy")
+    assert json.loads(done.stdout)["outcome"] in ("hung", "unknown")
 
 
 def test_nodes_that_did_not_answer_are_told_by_the_exit_code(triage: Run, tmp_path: Path) -> None:
