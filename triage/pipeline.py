@@ -21,6 +21,7 @@ from triage.evidence import jobprint
 from triage.evidence.match import Matcher
 from triage.evidence.profile import GoodRun, nodes_of
 from triage.ingest import attempts, boundaries, identity, sources, streams, together
+from triage.text import together_told
 
 KEPT_BYTES = 48 << 20  # of all files together
 MIN_BUDGET = 256 << 10
@@ -186,8 +187,9 @@ def diagnose(paths: Sequence[str], parts: Parts, good: GoodRun | None = None) ->
         _settle(log, {h.rule: h.reason(result.incident) for h in hiders}, parts),
         _keep_good(log, result, parts),
     ]
-    if any(problems):
-        result = replace(result, missing=(*result.missing, *filter(None, problems)))
+    missing = together_told((*result.missing, *filter(None, problems)))
+    if missing != result.missing:
+        result = replace(result, missing=missing)
         document = report.to_json(result)
     return result, document
 

@@ -132,3 +132,17 @@ def middle_cut(text: str, limit: int) -> str:
 def printable(text: str) -> str:
     """Foreign text is data: nothing of it may steer the terminal."""
     return text if text.isprintable() else "".join(char if char.isprintable() else "\ufffd" for char in text)
+
+
+def together_told(notes: Iterable[str]) -> tuple[str, ...]:
+    """Notes "what: where: reason; what to do", of which those with one reason, such as a full disk, become one."""
+    found: dict[str, list[str]] = {}
+    for note in notes:
+        reason = note.rpartition(": ")[2]
+        found.setdefault(reason if "; " in reason else note, []).append(note)
+    return tuple(same[0] if len(same) == 1 else f"{_heads(same)}: {reason}" for reason, same in found.items())
+
+
+def _heads(notes: Iterable[str]) -> str:
+    *others, last = dict.fromkeys(note.partition(": ")[0] for note in notes)
+    return f"{', '.join(others)} and {last}" if others else last

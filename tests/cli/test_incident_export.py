@@ -130,6 +130,40 @@ def test_what_cannot_be_a_case_is_said(tmp_path: Path, store: IncidentStore) -> 
         run("1", "--case", str(cases))
     store.resolve(1, Verdict("confirmed", "ada"))
     (tmp_path / "short.log").write_text("other\n")
-    with pytest.raises(InputError, match="the log has 1"):
-        run("1", "--case", str(cases), "--logs", str(tmp_path / "short.log"))
+    for name, text in (("short", "other\n"), ("long", "other\n" * 50), ("next", LOG.replace("79.15", "39.39"))):
+        wrong = tmp_path / f"{name}.log"
+        wrong.write_text(text)
+        with pytest.raises(InputError, match=rf"^{wrong} is not the log of incident 1: its line \d+ is not the one"):
+            run("1", "--case", str(cases), "--logs", str(wrong))
     assert not cases.exists()
+
+
+def test_what_shows_no_failure_is_no_case(tmp_path: Path, store: IncidentStore) -> None:
+    (tmp_path / "empty.log").touch()
+    parts = wiring.parts(wiring.settings("off"), lambda _text: None, similar=False)
+    pipeline.diagnose([str(tmp_path / "empty.log")], parts)
+    cases = str(tmp_path / "cases")
+
+    store.resolve(1, Verdict("confirmed", "ada", fix="x", worked="yes"))
+    with pytest.raises(UsageError, match="what incident 1 was is not known: its verdict names no failure; once it is"):
+        run("1", "--case", cases)
+    store.resolve(1, Verdict("corrected", "ada", failure_type="out-of-memory"))
+    with pytest.raises(UsageError, match="incident 1 cites no line; a case needs a line"):
+        run("1", "--case", cases)
+    (tmp_path / "other.log").write_text("step 1\n")
+    with pytest.raises(UsageError, match="incident 1 cites no line"):
+        run("1", "--case", cases, "--logs", str(tmp_path / "other.log"))
+
+
+def test_given_logs_of_which_no_line_is_cited_are_said(tmp_path: Path, store: IncidentStore) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for rank in range(2):
+        (folder / f"rank_{rank}.log").write_text(LOG if rank else "starting\n")
+    diagnose(folder)
+    store.resolve(1, Verdict("confirmed", "ada"))
+    (folder / "rank_0.log").write_text("another\n")
+
+    done = run("1", "--case", str(tmp_path / "cases"), "--logs", str(folder))
+
+    assert "rank_0.log is not the file that was read, and none of its lines is cited" in done.stderr

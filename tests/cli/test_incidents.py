@@ -234,9 +234,7 @@ def test_show_as_text_and_markdown_print_the_stored_result(store: IncidentStore)
         1, Verdict("corrected", "ada", cause="the *riser* card", fix="reseated\nit", worked="yes", failure_type="hang")
     )
     result = {**report.to_json(ECC), "incident": 1}
-    heading = (
-        f"Incident 1, recorded 2026-03-01 02:59 UTC by triage {__version__}, job 4711 (pretrain-7b), corrected by ada"
-    )
+    heading = f"Incident 1, recorded 2026-03-01 02:59 UTC by triage {__version__}, job 4711 (pretrain-7b) of ada, corrected by ada"
 
     outcome = (
         "What turned out\n  2026-03-01 05:59 UTC: corrected by ada (cli)\n    it was: hang\n    cause: the *riser* card\n"

@@ -103,6 +103,12 @@ def test_as_json(store: IncidentStore) -> None:
         ("--verdict confirmed --worked maybe", "--worked 'maybe' is not known; use yes, no, unknown"),
         ("--verdict corrected --type ecc", "--type 'ecc' is not known; did you mean ecc-error?"),
         ("--verdict corrected --class qq", "--class 'qq' is not known; docs/labels-and-figures.md lists them"),
+        ("--verdict corrected --class nonsense", "--class 'nonsense' is not known; docs/labels-and-figures.md lists them"),
+        (f"--verdict confirmed --fix {'x' * 4001}", "the fix has 4,001 characters, at most 4,000 are kept; say it in brief"),
+        ("--verdict rejected --fix rebooted --worked yes", "a rejected diagnosis leaves open what it was, so no fix is known to work; "
+         "if it is known now, the verdict is corrected, with the cause or the type"),
+        ("--verdict corrected --type ecc-error --class hardware-failure",
+         "a corrected diagnosis needs what it was instead; give the cause, the type or the class"),
         ("--verdict corrected", "a corrected diagnosis needs what it was instead; give the cause, the type or the class"),
         ("--verdict confirmed --type hang", "a confirmed diagnosis keeps its labels; for other ones the verdict is corrected"),
     ],
@@ -113,6 +119,21 @@ def test_a_slip_is_told_and_nothing_kept(store: IncidentStore, words: str, messa
 
     assert str(caught.value) == message
     assert verdicts(store) == []
+
+
+def test_the_cause_that_triage_told_is_no_correction(store: IncidentStore) -> None:
+    with pytest.raises(UsageError, match="a corrected diagnosis needs what it was instead"):
+        run("1", "--verdict", "corrected", "--cause", f" {ECC.root_cause}\n")
+    run("1", "--verdict", "corrected", "--cause", "the GPU's riser")
+
+    assert [(v.verdict, v.failure_type) for v in verdicts(store)] == [("corrected", "ecc-error")]
+
+
+def test_blanks_are_nothing(store: IncidentStore) -> None:
+    run("1", "--verdict", "confirmed", "--cause", "", "--fix", "   ", "--note", " \n")
+
+    (kept,) = verdicts(store)
+    assert (kept.cause, kept.fix, kept.note) == ("", "", "")
 
 
 def test_an_incident_that_is_not_there(store: IncidentStore) -> None:
@@ -159,7 +180,7 @@ def test_at_a_terminal_what_is_missing_is_asked_with_what_triage_said(store: Inc
 
     assert code == 0, seen
     assert f"The cause [{ECC.root_cause}]: " in seen
-    assert "What fixed it [Drain gpu-017]: " in seen
+    assert "What was done about it: " in seen
     assert "'wrong' is not known, use confirmed, corrected, rejected" in seen
     (kept,) = verdicts(store)
     assert (kept.verdict, kept.cause, kept.fix, kept.worked) == ("confirmed", ECC.root_cause, "", "unknown")
@@ -172,10 +193,41 @@ def test_at_a_terminal_a_correction_asks_for_the_labels(store: IncidentStore) ->
 
     assert code == 0, seen
     assert "Failure type [ecc-error]: " in seen
-    assert "What fixed it" not in seen
+    assert "What was done" not in seen
     (kept,) = verdicts(store)
     assert (kept.failure_type, kept.root_cause_class) == ("nvlink-error", "hardware-failure")
     assert (kept.cause, kept.fix, kept.worked) == ("a riser", "reseated", "yes")
+
+
+def test_at_a_terminal_enter_records_nothing_that_was_not_done(store: IncidentStore) -> None:
+    code, seen = at_terminal(["conf\n", "\n", "\n", "\n"], "1")
+
+    assert code == 0, seen
+    assert (verdicts(store)[0].fix, verdicts(store)[0].worked) == ("", "unknown")
+
+
+def test_at_a_terminal_a_correction_that_changes_nothing_is_asked_again(store: IncidentStore) -> None:
+    answers = ["corr\n", "\n", "\n", "\n", f"{ECC.root_cause}\n", "a riser\n", "\n", "\n"]
+    code, seen = at_terminal(answers, "1")
+
+    assert code == 0, seen
+    assert seen.count("type and class stay, so say what the cause was instead") == 2
+    assert verdicts(store)[0].cause == "a riser"
+
+
+def test_at_a_terminal_no_fix_worked_of_what_is_not_known(store: IncidentStore) -> None:
+    code, seen = at_terminal(["rej\n", "\n", "rebooted\n", "yes\n", "no\n", "\n"], "1")
+
+    assert code == 0, seen
+    assert "'yes' is not known, use no, unknown" in seen
+    assert (verdicts(store)[0].fix, verdicts(store)[0].worked) == ("rebooted", "no")
+
+
+def test_at_a_terminal_a_line_can_be_edited(store: IncidentStore) -> None:
+    code, seen = at_terminal(["corr\n", "\n", "\n", "bad IMM\x1b[D\x1b[D\x1b[DD\n", "\n", "\n"], "1")
+
+    assert code == 0, seen
+    assert verdicts(store)[0].cause == "bad DIMM"
 
 
 def test_at_a_terminal_nothing_is_asked_when_all_is_given(store: IncidentStore) -> None:

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from triage.cli import wiring
 from triage.diagnose.recurrence import weigh
-from triage.domain import Compression, Diagnosis, Evidence, History, Hypothesis, PastFailure, Progress, Remedy, Suspects
+from triage.domain import (
+    Compression,
+    Diagnosis,
+    Evidence,
+    History,
+    Hypothesis,
+    InputFile,
+    PastFailure,
+    Progress,
+    Remedy,
+    Suspects,
+)
 from triage.pipeline import diagnose
 
 T0 = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
@@ -29,6 +40,7 @@ NOW = Diagnosis(
     progress=Progress(last_step=1200, world_size=64),
     compression=Compression(bytes_in=5000),
     fingerprint="f",
+    job="7001",
 )
 
 
@@ -38,6 +50,7 @@ def past(incident: int, step: int | None = 1200, **fields: object) -> PastFailur
         "first_line": "2026-01-01 09:00:00 watchdog",
         "bytes_in": 4800,
         "last_step": step,
+        "job": "7001",
         **fields,
     }
     return PastFailure(incident, T0, **given)  # type: ignore[arg-type]
@@ -106,8 +119,69 @@ def test_equal_lines_at_equal_places_are_another_run_unless_it_is_the_same_log(
     then: dict[str, object], again: bool
 ) -> None:
     now = replace(NOW, job="7002", evidence=(replace(NOW.evidence[0], text="KeyError: 'x'", time=None),))
-    before = past(7, first_line="KeyError: 'x'", bytes_in=NOW.compression.bytes_in, **then)
-    assert (weigh(now, History((before,))).recurrence.kind == "same-step") is again
+    before = past(7, first_line="KeyError: 'x'", bytes_in=NOW.compression.bytes_in, **{"job": "", **then})
+    assert bool(weigh(now, History((before,))).recurrence.kind) is again
+
+
+SUBMITTED = {"job_name": "gpt", "job_user": "ada"}
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "kind", "said"),
+    [
+        ({}, {"job": "7000"}, "again", "1 time before in other jobs (incident 7)"),
+        ({}, {"job": "7000", "step": 900}, "again", "1 time before in other jobs (incident 7)"),
+        ({}, {"job": ""}, "again", "1 time before (incident 7)"),
+        ({**SUBMITTED}, {"job": "7000", **SUBMITTED}, "same-step", "at the same step before (incident 7"),
+        ({**SUBMITTED}, {"job": "7000", **SUBMITTED, "job_user": "bob"}, "again", "in other jobs"),
+        ({"job": "7001_1"}, {"job": "7001_2", "step": 900}, "again", "in other jobs"),
+        ({"job": "7001_1"}, {"job": "7001_1", "step": 900}, "moving", "at another step"),
+        ({"job": "7001_1", **SUBMITTED}, {"job": "7000_2", **SUBMITTED}, "again", "in other jobs"),
+        ({"job": "", "inputs": (InputFile("a", "/r/a"),)}, {"job": "", "places": frozenset({"/r/a"})}, "same-step", ""),
+        ({"job": "", "inputs": (InputFile("a", "/r/a"),)}, {"job": "", "places": frozenset({"/r/b"})}, "again", ""),
+        ({"inputs": (InputFile("a", "/r/a"),)}, {"job": "7000", "places": frozenset({"/r/a"})}, "again", "in other jobs"),
+    ],
+)  # fmt: skip
+def test_steps_are_compared_within_one_job(
+    now: dict[str, object], then: dict[str, object], kind: str, said: str
+) -> None:
+    found = weigh(replace(NOW, **now), History((past(7, **then),)))
+    assert found.recurrence.kind == kind
+    assert said in found.recurrence.said
+    if kind == "again":
+        assert (found.action, found.remediation) == (NOW.action, NOW.remediation)
+
+
+def test_failures_of_other_jobs_do_not_add_to_those_of_this_one() -> None:
+    found = weigh(NOW, History((past(9, 900, job="7000"), past(7), past(3, 300, job="6999"))))
+    assert (found.recurrence.kind, found.recurrence.incidents) == ("same-step", (7,))
+
+
+def test_a_step_that_moves_is_no_passing_fault_where_the_cause_stays() -> None:
+    found = weigh(replace(NOW, root_cause_class="resource-exhaustion"), History((past(7, 900),)))
+    assert found.recurrence.said == "The same failure was seen 1 time before at another step (incident 7)."
+    assert found.remediation == NOW.remediation
+
+
+DAY = timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "failed", "before"),
+    [
+        (T0 - DAY, T0 - DAY, True),
+        (T0 + DAY, T0 + DAY, False),
+        (T0 - DAY, T0 + DAY, False),
+        (T0 + DAY, T0 - DAY, True),
+        (T0 - DAY, None, True),
+        (T0 + DAY, None, False),
+    ],
+)
+def test_before_is_told_by_time(recorded: datetime, failed: datetime | None, before: bool) -> None:
+    """Of a log that was read first at T0, which tells of a failure at T0."""
+    own = replace(past(1), at=T0, same_log=True)
+    other = replace(past(2), at=recorded, failed_at=failed)
+    assert weigh(NOW, History((other, own))).recurrence.incidents == ((2,) if before else ())
 
 
 def test_what_fails_before_the_first_step_again_and_again_is_not_restarted_as_it_is() -> None:
@@ -184,6 +258,16 @@ def test_a_failure_at_the_same_lines_of_the_next_job_is_a_recurrence(tmp_path: P
     assert run(tmp_path, text(7002, 13)).recurrence.incidents == (1,)
     assert run(tmp_path, text(7002, 13), record=False).recurrence.incidents == (1,)
     assert len(run(tmp_path, text(7003, 14)).recurrence.incidents) == 2
+
+
+def test_an_older_log_that_is_read_again_knows_nothing_of_later_ones(tmp_path: Path) -> None:
+    def text(job: int) -> str:
+        return f"SLURM_JOB_ID={job}\nworld_size=8\nRuntimeError: NCCL communicator was aborted on rank 0.\n"
+
+    assert run(tmp_path, text(1)).incident == 1
+    assert run(tmp_path, text(2)).recurrence.incidents == (1,)
+    again = run(tmp_path, text(1))
+    assert (again.incident, again.recurrence.kind) == (1, "")
 
 
 def test_without_a_database_none_is_made(tmp_path: Path) -> None:

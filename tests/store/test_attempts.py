@@ -10,7 +10,8 @@ import pytest
 
 from tests.store.samples import ECC, OOM, as_json
 from triage.domain import Diagnosis, Filed, InputFile, Progress, Run, Suspects
-from triage.store.attempts import base_and_task, run_of
+from triage.jobids import base_and_task
+from triage.store.attempts import run_of
 from triage.store.history import HistoryReader
 from triage.store.incidents import IncidentStore
 from triage.store.values import Filters, JobRef, Verdict
@@ -158,6 +159,43 @@ def test_a_job_submitted_anew_under_its_name_by_the_same_user(store: IncidentSto
     assert file(store, other, replace(named, external_id="4713", owner="bob")).incident == 2
 
 
+def test_a_name_alone_is_nobodys_job(store: IncidentStore) -> None:
+    named = JobRef("4711", "pretrain-7b", "slurm")
+    file(store, A, named)
+
+    assert file(store, B, replace(named, external_id="4712")).incident == 2
+
+
+def test_a_reading_that_knew_no_tasks_is_of_the_same_log(store: IncidentStore) -> None:
+    assert file(store, A, JOB).incident == 1
+    assert file(store, A, replace(JOB, external_id="4711_3")) == Filed(1, 1, 2)
+    assert file(store, A, replace(JOB, external_id="4711_4")).incident == 1  # an attempt, as it failed alike
+    assert store.get(1).summary.attempts == 2
+
+
+def test_whose_job_it_is_and_who_had_it_diagnosed_are_two(store: IncidentStore) -> None:
+    file(store, A, JobRef("4711", recorded_by="oncall"))
+    assert store.get(1).summary.owner == ""
+    file(store, A, JobRef("4711", owner="ada", recorded_by="bob"))
+
+    assert store.get(1).summary.owner == "ada"
+    assert [v.recorded_by for v in store.get(1).versions] == ["oncall", "bob"]
+    assert [s.id for s in store.list(Filters(owner="ada"))] == [1]
+
+
+def test_earlier_readings_are_told_as_of_when_the_log_was_read_first(store: IncidentStore, clock: Now) -> None:
+    file(store, A, JOB)
+    clock.now += timedelta(hours=1)
+    file(store, B, replace(JOB, external_id="4712"))
+    reader = HistoryReader(store._engine)
+
+    first = reader.history(ECC.fingerprint, ECC.suspects.nodes, "4711", run_of(A).digest)
+    assert (first.seen, first.of_nodes) == (None, {"gpu-017": (1,)})
+    second = reader.history(ECC.fingerprint, ECC.suspects.nodes, "4712", run_of(B).digest)
+    assert second.seen is not None
+    assert (second.seen.other_jobs, second.of_nodes) == (1, {"gpu-017": (2, 1)})
+
+
 @pytest.mark.parametrize(
     "other",
     [replace(B, fingerprint="other"), replace(B, fingerprint=""), replace(B, outcome="healthy")],
@@ -225,6 +263,8 @@ def test_the_same_failure_is_counted_in_this_job_and_in_others(store: IncidentSt
         ("4711", ("4711", "")),
         ("4711_3", ("4711", "3")),
         ("4711[3].pbs01.site", ("4711.pbs01.site", "3")),
+        ("1122[3]", ("1122", "3")),
+        ("4711+1", ("4711", "")),
         ("train-worker_3", ("train-worker_3", "")),
         ("", ("", "")),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from tests.store.samples import ECC, HUNG, JOB, OOM, as_json, steps
 from tests.store.test_migrate import OLD_DATA, connect
 from triage.errors import StoreError
 from triage.store import engine, migrate, tables
-from triage.store.backup import Backup
+from triage.store.backup import Backup, set_aside
 from triage.store.incidents import IncidentStore
 from triage.store.rules import RuleStore
 from triage.store.values import JobRef, Verdict
@@ -144,7 +145,8 @@ def test_what_cannot_be_restored_is_said_and_nothing_is_lost(url: str, tmp_path:
         ("text.db", "cannot be read as a back-up"),
         ("foreign.db", "is no back-up of triage"),
         ("damaged.db", "damaged|cannot be read"),
-        ("copy.db", "has schema 9999, this triage knows up to"),
+        ("", f"{tmp_path}: is a folder"),
+        ("copy.db", f"{tmp_path}/copy.db: has schema 9999, this triage knows up to"),
     ):
         with pytest.raises(StoreError, match=message):
             restore(url, tmp_path / name, replace=True)
@@ -162,3 +164,50 @@ def test_a_copy_never_overwrites_a_file(url: str, tmp_path: Path) -> None:
         back_up(url, tmp_path / "no" / "copy.db")
 
     assert (tmp_path / "copy.db").read_text() == "mine"
+
+
+def _header(data: bytearray) -> None:
+    data[:64] = b"\xff" * 64
+
+
+def _page(data: bytearray) -> None:
+    data[4096 * 5 : 4096 * 30] = b"\xff" * (4096 * 25)
+
+
+def _cut(data: bytearray) -> None:
+    del data[len(data) // 2 :]
+
+
+@pytest.mark.parametrize("damage", [_header, _page, _cut])
+def test_a_damaged_database_is_kept_aside_when_it_is_replaced(
+    tmp_path: Path, damage: Callable[[bytearray], None]
+) -> None:
+    url, file = f"sqlite:///{tmp_path}/triage.db", tmp_path / "triage.db"
+    fill(url)
+    back_up(url, tmp_path / "copy.db")
+    data = bytearray(file.read_bytes())
+    damage(data)
+    file.write_bytes(data)
+
+    with pytest.raises(
+        StoreError, match=r"is damaged: .*--replace puts the back-up in its place and keeps the damaged"
+    ):
+        set_aside(url, tmp_path / "copy.db", replace=False)
+    (tmp_path / "text.db").write_text("this is no database " * 100)
+    with pytest.raises(StoreError, match="cannot be read as a back-up"):
+        set_aside(url, tmp_path / "text.db", replace=True)
+    assert file.read_bytes() == data
+
+    aside = set_aside(url, tmp_path / "copy.db", replace=True)
+    assert aside is not None
+    assert aside.name.startswith("triage.db.damaged-")
+    assert aside.read_bytes() == data
+    assert restore(url, tmp_path / "copy.db", replace=True) == 3
+    assert everything(url) == everything(f"sqlite:///{tmp_path}/copy.db")
+
+
+def test_a_sound_database_is_not_moved(url: str, tmp_path: Path) -> None:
+    fill(url)
+    back_up(url, tmp_path / "copy.db")
+
+    assert set_aside(url, tmp_path / "copy.db", replace=True) is None

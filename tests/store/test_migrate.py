@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -16,11 +18,15 @@ from alembic.script import ScriptDirectory
 
 from tests.store.processes import ROOT
 from tests.store.samples import ECC, as_json
+from triage.domain import Filed, InputFile
 from triage.errors import StoreError
 from triage.store import engine, migrate, tables
+from triage.store.attempts import run_of
 from triage.store.incidents import IncidentStore
+from triage.store.known import KnownReader
 from triage.store.rules import RuleStore
 from triage.store.signatures import SignatureStore
+from triage.store.values import JobRef
 
 # What a database of each schema may hold, in that schema's own words; add one with each revision.
 OLD_DATA = {
@@ -89,6 +95,7 @@ OLD_DATA["0008"] = (
           (1, 7, 'drain', 'w', 'reversible', '["scontrol"]', 'u', 'ada', '2026-01-03 03:00:00.000000', NULL, NULL, '');
     """
 )
+OLD_DATA["0009"] = OLD_DATA["0008"].replace("'kb1', '[]', 2.5);", "'kb1', '[]', 2.5, 'ada');")
 
 
 def connect(url: str) -> sa.Engine:
@@ -121,8 +128,7 @@ def test_the_asked_for_indexes_are_there(store: IncidentStore) -> None:
     assert {("created_at",), ("failure_type",), ("fingerprint",)} <= found
 
 
-@pytest.mark.parametrize("revision", migrate.REVISIONS)
-def test_data_of_every_older_schema_is_kept(url: str, revision: str) -> None:
+def old_database(url: str, revision: str) -> None:
     old = connect(url)
     migrate.upgrade(old, revision)
     assert migrate.revision(old) == revision
@@ -132,6 +138,11 @@ def test_data_of_every_older_schema_is_kept(url: str, revision: str) -> None:
         for statement in OLD_DATA[revision].split(";"):
             connection.exec_driver_sql(statement)
     old.dispose()
+
+
+@pytest.mark.parametrize("revision", migrate.REVISIONS)
+def test_data_of_every_older_schema_is_kept(url: str, revision: str) -> None:
+    old_database(url, revision)
 
     with IncidentStore.open(url) as store:
         found = store.get(7)
@@ -150,6 +161,71 @@ def test_data_of_every_older_schema_is_kept(url: str, revision: str) -> None:
     with SignatureStore.open(url) as signatures:
         known = [(s.id, s.incident, s.state, s.confirmed) for s in signatures.list()]
         assert known == ([("learned-signature.6", 7, "active", 1)] if revision >= "0005" else [])
+
+
+AGAIN = replace(
+    ECC,
+    evidence=(replace(ECC.evidence[0], file="logs/a.log", line=3, text="Xid 48"),),
+    fingerprint="newer",
+    inputs=(InputFile("a.log", "/r/a.log", 10, "d", "h"),),
+)
+
+
+@pytest.mark.parametrize("revision", migrate.REVISIONS)
+def test_a_log_of_every_older_schema_is_known_when_it_is_read_again(url: str, revision: str) -> None:
+    old_database(url, revision)
+    job = JobRef("4711", scheduler="slurm")
+
+    with IncidentStore.open(url) as store, store._engine.begin() as connection:
+        if revision >= "0006":  # that knows digests
+            connection.execute(sa.update(tables.Attempt).values(digest=run_of(AGAIN).digest))
+    with KnownReader.open(url) as known:
+        assert known.own(AGAIN, job, timedelta()) == 7
+    with IncidentStore.open(url) as store:
+        assert store.file(AGAIN, as_json(AGAIN), job) == Filed(7, 1, 2)
+        assert store.get(7).summary.fingerprint == "newer"
+        assert store.file(AGAIN, as_json(AGAIN), job) == Filed(7, 1, 3)  # by its digest now
+
+
+@pytest.mark.parametrize(
+    ("change", "job"),
+    [
+        ({}, "4712"),
+        ({"evidence": (replace(AGAIN.evidence[0], line=4),)}, "4711"),
+        ({"evidence": (replace(AGAIN.evidence[0], text="Xid 79"),)}, "4711"),
+        ({"evidence": ()}, "4711"),
+        ({}, ""),  # the line tells no time, and nothing tells how long the log was
+    ],
+    ids=["another job", "another place", "another line", "nothing cited", "no job"],
+)
+def test_another_log_than_that_of_an_older_schema_is_new(tmp_path: Path, change: dict[str, object], job: str) -> None:
+    url = f"sqlite:///{tmp_path}/triage.db"
+    old_database(url, "0005")
+    other = replace(AGAIN, **change)  # type: ignore[arg-type]
+
+    with IncidentStore.open(url) as store:
+        assert store.file(other, as_json(other), JobRef(job, scheduler="slurm") if job else None).incident == 8
+
+
+def test_a_line_with_its_time_tells_the_log_without_a_job(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/triage.db"
+    old_database(url, "0005")
+    line = "2026-01-01 02:59:59 Xid 48"
+    with connect(url).begin() as connection:
+        connection.exec_driver_sql(f"UPDATE evidence SET text = '{line}'")
+    timed = replace(AGAIN, evidence=(replace(AGAIN.evidence[0], text=line),))
+
+    with IncidentStore.open(url) as store:
+        assert store.file(timed, as_json(timed)).incident == 7
+
+
+def test_whose_the_job_is_was_who_ran_triage(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/triage.db"
+    old_database(url, "0007")
+
+    with IncidentStore.open(url) as store:
+        assert store.get(7).summary.owner == ""
+        assert [v.recorded_by for v in store.get(7).versions] == ["ada"]
 
 
 def test_opening_again_changes_nothing(url: str) -> None:

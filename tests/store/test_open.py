@@ -153,7 +153,7 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     error = refused(sqlite_url(tmp_path / "t.db"))
 
     assert error.message == f"the incident database {tmp_path}/t.db: file is not a database"
-    assert "move it away" in error.hint
+    assert "triage incidents restore FILE --replace" in error.hint
     assert (tmp_path / "t.db").read_text().startswith("step 1")  # left as it was
 
 

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from triage.cli import incident_logs
+from triage.cli.incident_logs import RAW
 from triage.errors import InputError, UsageError
 from triage.evaluation import importers
 from triage.ingest import identity, sources
@@ -17,7 +19,6 @@ from triage.redact import LineRedactor, redact
 from triage.store.values import StoredAttempt, StoredIncident, Verdict
 from triage.text import how_many
 
-_RAW = ("flight-recorder", "binary")  # no text to take secrets out of
 _PACKED = (".gz", ".xz", ".bz2", ".zst", ".zstd", ".lzma")
 
 
@@ -32,9 +33,13 @@ def export(found: StoredIncident, out: Path, logs: Sequence[Path] = ()) -> tuple
     attempt = next((a for a in found.attempts if a.number == number), None)
     names = [str(name) for name in found.result.get("files", ())]
     places, reason = (_given(names, logs), "") if logs else _recorded(names, attempt)
+    if not places and not found.result.get("evidence"):
+        raise UsageError(f"incident {found.id} cites no line, and {reason}", "--logs PATH gives the log")
     with tempfile.TemporaryDirectory() as folder:
         stage = Path(folder)
         staged = _stage(stage, places) if places else {}
+        here = {name: stage / file for name, file in staged.items()}
+        doubts = incident_logs.check(found, attempt, places, here) if logs else ()
         result = _renamed(found.result, staged) if places else _cited(stage, found.result)
         labels = {
             "verdict": verdict.verdict,
@@ -47,7 +52,7 @@ def export(found: StoredIncident, out: Path, logs: Sequence[Path] = ()) -> tuple
         (stage / "incident.json").write_text(json.dumps(document), "utf-8")
         case = importers.import_incident(stage / "incident.json", out)
     lines = how_many(len(found.result.get("evidence", ())), "cited line")
-    return case, () if places else (f"the case holds the {lines} alone: {reason}; --logs PATH gives the log",)
+    return case, doubts if places else (f"the case holds the {lines} alone: {reason}; --logs PATH gives the log",)
 
 
 def _verdict(found: StoredIncident) -> Verdict:
@@ -56,8 +61,13 @@ def _verdict(found: StoredIncident) -> Verdict:
         raise UsageError(
             f"nobody has said what incident {found.id} was", f"triage incidents resolve {found.id} --verdict ..."
         )
-    if not found.result.get("evidence") and not found.result.get("files"):
-        raise UsageError(f"incident {found.id} names no log and cites no line", "there is nothing to make a case of")
+    if last.failure_type == "unknown":
+        raise UsageError(
+            f"what incident {found.id} was is not known: its verdict names no failure",
+            f"once it is: triage incidents resolve {found.id} --verdict corrected --type TYPE",
+        )
+    if not found.result.get("evidence") and found.result.get("outcome") != "healthy":
+        raise UsageError(f"incident {found.id} cites no line", "a case needs a line that shows what it was")
     return last
 
 
@@ -113,7 +123,7 @@ def _stage(stage: Path, places: Mapping[str, Input]) -> dict[str, str]:
     for name, item in places.items():
         parts = [p for p in PurePosixPath(name).parts if p not in ("/", "..", ".", "-")] or ["stdin.log"]
         here = PurePosixPath(*parts)
-        here = here.with_suffix("") if here.suffix in _PACKED and item.kind not in _RAW else here
+        here = here.with_suffix("") if here.suffix in _PACKED and item.kind not in RAW else here
         place = stage / here
         place.parent.mkdir(parents=True, exist_ok=True)
         _write(item, place)
@@ -123,7 +133,7 @@ def _stage(stage: Path, places: Mapping[str, Input]) -> dict[str, str]:
 
 def _write(item: Input, place: Path) -> None:
     """Line by line, so that a cited line keeps its number."""
-    if item.kind in _RAW and item.path is not None:
+    if item.kind in RAW and item.path is not None:
         shutil.copyfile(item.path, place)
         return
     redactor, rest, number = LineRedactor(), b"", 0

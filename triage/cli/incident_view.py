@@ -43,9 +43,11 @@ def _time(at: datetime | None) -> str | None:
 def heading(found: StoredIncident, markdown: bool) -> str:
     """Which incident this is; the result itself says what it was."""
     s, job = found.summary, found.job
-    parts = [f"Incident {s.id}", f"recorded {s.created_at:%Y-%m-%d %H:%M} UTC by triage {found.tool_version}"]
+    by = next((f"{printable(v.recorded_by)} with " for v in found.versions[:1] if v.recorded_by), "")
+    parts = [f"Incident {s.id}", f"recorded {s.created_at:%Y-%m-%d %H:%M} UTC by {by}triage {found.tool_version}"]
     if job:
-        parts.append("job " + printable(" ".join(p for p in (job.external_id, job.name and f"({job.name})") if p)))
+        names = (job.external_id, job.name and f"({job.name})", s.owner and f"of {s.owner}")
+        parts.append("job " + printable(" ".join(filter(None, names))))
     if found.version > 1:
         parts.append(f"diagnosis {found.version}")
     parts += [f"{v.verdict} by {printable(v.who)}" for v in found.verdicts[-1:]]

@@ -213,9 +213,12 @@ def restore(
 ) -> None:
     """Put a copy in the place of the database, all of it or nothing."""
     from triage import config
-    from triage.store.backup import Backup
+    from triage.store.backup import Backup, set_aside
 
-    with Backup.open(config.load().database_url) as store:
+    url = config.load().database_url
+    if aside := set_aside(url, file, replace):
+        output.note(f"the database was damaged; it is kept as {aside}")
+    with Backup.open(url) as store:
         count = store.restore(file, replace)
     output.write_last(f"{how_many(count, 'incident')} restored from {file}")
 

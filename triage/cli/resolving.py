@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, get_args
@@ -13,6 +14,7 @@ import typer
 from triage import kb
 from triage.cli import output
 from triage.errors import UsageError
+from triage.ingest.text import readable
 from triage.store import verdicts
 from triage.store.values import StoredIncident, Verdict, VerdictKind, Worked
 from triage.text import printable
@@ -63,22 +65,30 @@ class Given:
 
 
 def ask(given: Given, found: StoredIncident) -> Given:
-    """The rest, asked on stderr; what triage said stands as the default, and `-` says that there is nothing."""
+    """The rest, asked on stderr; what triage said of the cause stands as the default, and `-` says that there is nothing.
+
+    What was done nobody knows but who is asked: no default stands for it.
+    """
+    _edit_lines()
     result = found.result
     _say(f"{result['outcome']}, {result['failure_type']} ({result['root_cause_class']}, {result['status']})")
     _say(str(result["root_cause"]))
     verdict = given.verdict or _word("Was that right? " + ", ".join(_KINDS), _KINDS)
-    kind, why = given.failure_type, given.root_cause_class
+    kind, why, changed = given.failure_type, given.root_cause_class, True
     if verdict == "corrected":
         labels = kb.taxonomy()
         kind = kind or _word("Failure type", tuple(labels.types), result["failure_type"])
         same = kind == result["failure_type"]
         known = tuple(sorted(labels.root_cause_classes))
         why = why or _word("Class of the cause", known, result["root_cause_class"] if same else None)
-    cause = given.cause if given.cause is not None else _text("The cause", _cause(found, verdict))
-    fix = given.fix if given.fix is not None else _text("What fixed it", _step(result))
-    worked = given.worked or ("unknown" if not fix else _word("Did it work? " + ", ".join(_WORKED), _WORKED, "unknown"))
-    note = given.note if given.note is not None else _text("Note", "")
+        changed = not same or why != result["root_cause_class"]
+    cause = given.cause
+    if cause is None:
+        said = str(result["root_cause"])
+        cause = _text("cause", "The cause", said if verdict == "confirmed" else "", "" if changed else said)
+    fix = given.fix if given.fix is not None else _text("fix", "What was done about it")
+    worked = given.worked or (_worked(verdict) if fix else "unknown")
+    note = given.note if given.note is not None else _text("note", "Note")
     return Given(verdict, cause, fix, worked, note, kind, why)
 
 
@@ -97,14 +107,10 @@ def outcome_json(kept: Verdict) -> dict[str, Any]:
     return {**dataclasses.asdict(kept), "at": kept.at.isoformat() if kept.at else None}
 
 
-def _cause(found: StoredIncident, verdict: str) -> str:
-    return str(found.result["root_cause"]) if verdict == "confirmed" else ""
-
-
-def _step(result: Mapping[str, Any]) -> str:
-    """The first step that changes something; to look at something has fixed nothing yet."""
-    steps = result.get("remediation", ())
-    return next((str(s["step"]) for s in steps if s["risk"] != "read-only"), "")
+def _worked(verdict: str) -> str:
+    """Of a rejected diagnosis no fix is known to work: what it is for is open."""
+    words = _WORKED if verdict != "rejected" else tuple(word for word in _WORKED if word != "yes")
+    return _word("Did it work? " + ", ".join(words), words, "unknown")
 
 
 def _word(question: str, known: tuple[str, ...], default: str | None = None) -> str:
@@ -123,9 +129,29 @@ def _chosen(known: tuple[str, ...]) -> Callable[[str], str]:
     return choose
 
 
-def _text(question: str, default: str) -> str:
-    said = str(typer.prompt(question, printable(default), err=True, show_default=bool(default))).strip()
-    return "" if said == NOTHING else said
+def _text(name: str, question: str, default: str = "", other_than: str = "") -> str:
+    """other_than: a text that says nothing new, nor does none; "" where anything will do."""
+
+    def read(value: str) -> str:
+        said = readable(value.encode("utf-8", "replace")).strip()
+        said = "" if said == NOTHING else said
+        try:
+            verdicts.too_long(name, said)
+        except UsageError as error:
+            raise typer.BadParameter(str(error)) from None
+        if other_than and " ".join(said.split()) in ("", " ".join(other_than.split())):
+            raise typer.BadParameter(
+                "type and class stay, so say what the cause was instead (Ctrl-C: none of it is kept)"
+            )
+        return said
+
+    return str(typer.prompt(question, printable(default), err=True, show_default=bool(default), value_proc=read))
+
+
+def _edit_lines() -> None:
+    """Arrow keys move within an answer, where Python was built with it."""
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401
 
 
 def _say(text: str) -> None:
@@ -135,5 +161,7 @@ def _say(text: str) -> None:
 def _hint(value: str, known: tuple[str, ...]) -> str:
     if len(known) <= 3:
         return f"use {', '.join(known)}"
-    near = get_close_matches(value, known, cutoff=0.5)
+    near = [
+        word for word in get_close_matches(value, known, cutoff=0.5) if word != "none"
+    ]  # that of a job that went well
     return f"did you mean {' or '.join(near)}?" if near else "docs/labels-and-figures.md lists them"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from triage.cli import output, rules_view, signatures_view
-from triage.errors import TriageError
+from triage.errors import StoreError, TriageError
 
 if TYPE_CHECKING:
     from triage.cli.signatures import Asked
@@ -68,5 +69,6 @@ def opened(url: str = "") -> SignatureStore:
     from triage.store.signatures import SignatureStore
 
     store = SignatureStore.open(url or config.load().database_url)
-    store.expire()
+    with contextlib.suppress(StoreError):  # one that can only be read is read
+        store.expire()
     return store

@@ -161,7 +161,14 @@ def _record(chosen: Settings, new: bool) -> Record:
 def job_of(result: Diagnosis) -> JobRef:
     from triage.store.values import JobRef
 
-    return JobRef(external_id=result.job, nodes=result.nodes, gpu_hours=result.progress.lost_gpu_hours, owner=user())
+    return JobRef(
+        external_id=result.job,
+        name=result.job_name,
+        nodes=result.nodes,
+        gpu_hours=result.progress.lost_gpu_hours,
+        owner=result.job_user,
+        recorded_by=user(),
+    )
 
 
 def _remember(chosen: Settings) -> Remember:

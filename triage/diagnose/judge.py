@@ -28,6 +28,7 @@ from triage.domain import (
     Suspects,
 )
 from triage.evidence.clocks import align
+from triage.evidence.jobname import job_name, job_user
 from triage.evidence.match import Finding, Matcher
 from triage.evidence.progress import progress
 from triage.taxonomy import Taxonomy
@@ -51,7 +52,8 @@ def judge(log: JobLog, knowledge: Knowledge) -> Diagnosis:
     facts = gather(aligned.log, knowledge.matcher)
     verdict = decide(facts, knowledge.taxonomy, knowledge.cascades)
     result = _answer(facts, verdict, knowledge)
-    result = replace(result, job=job_of(facts, verdict.root.findings if verdict.root else ()))
+    job = job_of(facts, verdict.root.findings if verdict.root else ())
+    result = replace(result, job=job, job_name=job_name(log.files), job_user=job_user(log.files))
     return story.complete(result, facts, aligned)
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from triage.diagnose.suspects import NODE_TYPES
 from triage.domain import Diagnosis, History, PastFailure, Recurrence, Remedy
+from triage.jobids import base_and_task
 from triage.text import how_many
 
 TWICE = 2  # failures before the first step after which the next one is expected as well
@@ -17,6 +19,9 @@ _OF_DATA = frozenset({"loss-spike", "dataset-loading-error"})
 _IS_RESTART = re.compile(
     r"(?:Restart|Resubmit|Drain|Cordon|Close)\b|Take .{1,200} out of (?:the host list|service in the job's own)"
 )
+_DATED = re.compile(r"\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d/\d\d|\b[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:")
+# What is to be changed by a person before the job runs again, however the step moves.
+_STAYS = frozenset({"config-error", "software-bug", "data-error", "operator-action", "resource-exhaustion"})
 
 
 def weigh(result: Diagnosis, history: History) -> Diagnosis:
@@ -26,11 +31,49 @@ def weigh(result: Diagnosis, history: History) -> Diagnosis:
 
 
 def _weigh(result: Diagnosis, history: History) -> Diagnosis:
-    earlier = [p for p in history.same if not same_event(p, result)]
-    again = {p.incident for p in history.same} - {p.incident for p in earlier}
+    others = [p for p in history.same if not same_event(p, result)]
+    again = {p.incident for p in history.same} - {p.incident for p in others}
     result = _with_nodes(result, history, again)
+    earlier = _before(others, result, [p.at for p in history.same if p not in others])
     if not earlier or result.category == "scheduler" or result.outcome == "healthy":
         return result
+    known = {p: same_job(p, result) for p in earlier}
+    mine = [p for p in earlier if known[p]]
+    return _in_this_job(result, mine) if mine else _elsewhere(result, earlier, None not in known.values())
+
+
+def _before(others: Sequence[PastFailure], result: Diagnosis, readings: Sequence[datetime]) -> list[PastFailure]:
+    """Those that failed before this one: by the times that both logs tell, else by when this log was read first."""
+    now = next((e.time for e in result.evidence[:1] if _DATED.search(e.text)), None)
+
+    def earlier(past: PastFailure) -> bool:
+        then = past.failed_at if _DATED.search(past.first_line) else None
+        if now and then and (now.tzinfo is None) == (then.tzinfo is None):
+            return then <= now
+        return not readings or past.at < min(readings)
+
+    return [p for p in others if earlier(p)]
+
+
+def same_job(past: PastFailure, result: Diagnosis) -> bool | None:
+    """By the scheduler's number, or submitted anew under its name by its user; where nothing tells, by where its log
+    lies. None: not known.
+
+    Tasks of an array are apart: they may well run something else each.
+    """
+    if past.job and past.job == result.job:
+        return True
+    (_, then), (_, now) = base_and_task(past.job), base_and_task(result.job)
+    named = past.job_name and past.job_user and then == now
+    if named and (past.job_name, past.job_user) == (result.job_name, result.job_user):
+        return True
+    if past.job and result.job:
+        return False
+    places = {file.path for file in result.inputs if file.path}
+    return True if places and past.places == places else None
+
+
+def _in_this_job(result: Diagnosis, earlier: Sequence[PastFailure]) -> Diagnosis:
     same = [p for p in earlier if _same_step(p, result)]
     if (
         same
@@ -41,6 +84,13 @@ def _weigh(result: Diagnosis, history: History) -> Diagnosis:
     if _never_began([*earlier, result]) and len(earlier) >= TWICE and result.failure_type not in NODE_TYPES:
         return _deterministic(result, earlier)
     return _passing(result, earlier)
+
+
+def _elsewhere(result: Diagnosis, earlier: Sequence[PastFailure], others: bool) -> Diagnosis:
+    """Steps and nodes of other jobs are no measure of this one. others: it is known that they are others."""
+    of = "in other jobs " if others else ""
+    said = f"The same failure was seen {how_many(len(earlier), 'time')} before {of}({_named(earlier)})."
+    return _told(result, Recurrence("again", said, _numbers(earlier)))
 
 
 def _never_began(runs: Sequence[PastFailure | Diagnosis]) -> bool:
@@ -110,7 +160,10 @@ def _passing(result: Diagnosis, earlier: Sequence[PastFailure]) -> Diagnosis:
             result, Recurrence("again", f"The same failure was seen {times} before ({named}).", _numbers(earlier))
         )
     at = "another step" if len(steps - {None}) > 1 else "another node"
-    said = f"The same failure was seen {times} before at {at} ({named}): it moves, so it is rather a passing fault than the code's or the data's."
+    said = f"The same failure was seen {times} before at {at} ({named})"
+    if result.root_cause_class in _STAYS:
+        return _told(result, Recurrence("moving", f"{said}.", _numbers(earlier)))
+    said += ": it moves, so it is rather a passing fault than the code's or the data's."
     if result.action in _RESTARTS:
         bound = Remedy(
             f"Restart at most {RETRIES} times in a row; after that treat it as a fault that has to be found",

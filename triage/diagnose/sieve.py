@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from triage.domain import JobLog
-from triage.evidence.job import job_id
+from triage.evidence.job import job_id, node_numbers
 from triage.evidence.known import known_nodes
 from triage.evidence.match import Finding
 from triage.evidence.tracebacks import Traceback
 from triage.heads import split
+from triage.jobids import base_and_task
 
 # Files that hold no job output.
 SYSTEM_KINDS = frozenset({"kernel", "slurm", "sacct", "kubernetes", "fabric"})
@@ -22,7 +23,7 @@ AROUND = timedelta(hours=1)  # of the job's own span of time; what a node logs a
 ZONES = timedelta(hours=14)
 CLUSTER_GAP = timedelta(hours=6)
 _IGNORED = re.compile(r"Exception ignored in|Error in atexit|Exception in thread .*(?:pin_memory|QueueFeeder|Monitor)")
-_JOB_NAMED = re.compile(r"\bJobI[dD][=: ](\d+)|^\s*(\d{2,12})(?:[._|\s])")
+_JOB_NAMED = re.compile(r"\bJobI[dD][=: ](\d+(?:_\d+)?)|^\s*(\d{2,12}(?:_\d{1,9})?)(?:[._+|\s])")
 
 _ROW = re.compile(r"\s{0,20}(\d{2,12}(?:[_+]\d{1,9})?(?:\.\w{1,20})?)[|\s]")
 _SAMPLE = re.compile(
@@ -75,14 +76,28 @@ def drop_ignored(best: dict[tuple[str, int], Finding], log: JobLog, tracebacks: 
 
 def drop_other_jobs(best: dict[tuple[str, int], Finding], log: JobLog) -> None:
     """Scheduler files hold the lines of all jobs: those that name another one than ours, or a node that is not ours, go."""
-    mine = job_id(f for f in log.files if f.kind == "job")
+    own = [f for f in log.files if f.kind == "job"]
+    mine = _Names(job_id(own), node_numbers(own))
     scheduler = {f.name for f in log.files if f.kind in ("slurm", "sacct")}
     nodes = known_nodes(replace(log, files=tuple(f for f in log.files if f.name not in scheduler)))
     for key, finding in list(best.items()):
-        named = _JOB_NAMED.search(finding.line.text) if mine and key[0] in scheduler else None
+        named = _JOB_NAMED.search(finding.line.text) if mine.job and key[0] in scheduler else None
         drained = finding.groups.get("node", "") if finding.signature.id == DRAINED and nodes else ""
-        if (named and mine not in named.groups()) or (drained and drained not in nodes):
+        if (named and not mine.has(named[1] or named[2])) or (drained and drained not in nodes):
             del best[key]
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """What the scheduler calls our job. job: as its own output tells it; numbers: of the task of an array besides."""
+
+    job: str
+    numbers: frozenset[str]
+
+    def has(self, named: str) -> bool:
+        """The array's number alone may mean our task, and a task may be ours where we know only the array's."""
+        base, task = base_and_task(self.job)
+        return named in {self.job, base, *self.numbers} or (not task and base_and_task(named)[0] == base)
 
 
 def drop_earlier_attempts(best: dict[tuple[str, int], Finding], log: JobLog) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from triage.diagnose import limits, ownwords
 from triage.domain import JobLog, LogFile, LogLine, Signature
-from triage.evidence.job import job_id
+from triage.evidence.job import node_numbers
 from triage.evidence.losses import diverged
 from triage.evidence.match import Finding
 from triage.evidence.progress import Step
@@ -120,9 +120,9 @@ def _others_killed(best: Best, log: JobLog) -> None:
 
 
 def _of_another_job(kills: Sequence[tuple[str, int]], best: Best, own: Sequence[LogFile]) -> bool:
-    mine = job_id(own)
+    mine = node_numbers(own)
     jobs = {found[1] for key in kills if (found := _MEMCG_JOB.search(best[key].line.text))}
-    return bool(mine and jobs) and mine not in jobs
+    return bool(mine and jobs) and mine.isdisjoint(jobs)
 
 
 def _has_own_error(best: Best, own: Sequence[LogFile]) -> bool:

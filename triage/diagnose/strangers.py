@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from triage.domain import JobLog, LogFile
 from triage.evidence.fallen import Fallen
-from triage.evidence.job import job_id
+from triage.evidence.job import node_numbers
 from triage.evidence.match import Finding
 from triage.evidence.processes import Processes, processes
 
@@ -68,7 +68,7 @@ def weigh(best: Best, log: JobLog, gone: Sequence[Fallen]) -> None:
         return
     own = processes(log, gone, {_first(_NAME, f.line.text) for f in said.values()})
     nodes = {f.name: f.node for f in log.files}
-    jobs = job_id(f for f in log.files if f.kind == "job")
+    jobs = node_numbers([f for f in log.files if f.kind == "job"])
     explained = bool(own.ranks) or _has_own_cause(best, log)
     places: dict[str, set[tuple[str, int]]] = defaultdict(set)
     for key, f in said.items():
@@ -101,10 +101,10 @@ def _with_node(groups: Mapping[str, str], node: str | None) -> Mapping[str, str]
     return {**groups, "node": node} if node else groups
 
 
-def _of_others(text: str, own: Processes, job: str) -> bool:
+def _of_others(text: str, own: Processes, jobs: Collection[str]) -> bool:
     named = [next(filter(None, groups)) for groups in _CGROUP_JOB.findall(text)]
-    if job and named:
-        return all(name.split(".")[0] != job.split(".", 1)[0] for name in named)
+    if jobs and named:
+        return {name.split(".")[0] for name in named}.isdisjoint(job.split(".", 1)[0] for job in jobs)
     return own.foreign(_first(_NAME, text))
 
 

@@ -132,7 +132,7 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True)
 class PastFailure:
-    """An earlier incident with the same fingerprint, as far as it is compared."""
+    """An earlier attempt that failed with the same fingerprint, as far as it is compared. at: when it was recorded."""
 
     incident: int
     at: datetime
@@ -143,8 +143,12 @@ class PastFailure:
     bytes_in: int = 0
     verdict: str = "none"
     job: str = ""  # the scheduler's id
+    job_name: str = ""
+    job_user: str = ""
     same_log: bool | None = None  # byte for byte that of the diagnosis at hand; None: not known
     cited: tuple[str, ...] = ()  # texts of all cited lines
+    failed_at: datetime | None = None  # time of the first cited line
+    places: frozenset[str] = frozenset()  # where its files lay
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +241,8 @@ class Diagnosis:
     incident: int | None = None
     fingerprint: str = ""  # of the failure, ranks, nodes and numbers removed
     job: str = ""  # the scheduler's id of the job, where a line or a file name says it
+    job_name: str = ""  # where a line says it, as the next
+    job_user: str = ""  # the account that it ran under
     timeline: Timeline = Timeline()
     recurrence: Recurrence = Recurrence()
     nodes: tuple[str, ...] = ()  # that its lines come from

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from triage.domain import LogFile, LogLine
 
 _STAMP = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d")
-_PAIR = re.compile(r"\b(JobState|StartTime|EndTime|NodeList|FailedNode|JobId|ExitCode)=(\S+)")
-_FIELDS = {"JobState": "State", "StartTime": "Start", "EndTime": "End", "JobId": "JobID"}
+_PAIR = re.compile(r"\b(JobState|StartTime|EndTime|NodeList|FailedNode|JobId|ExitCode|JobName|UserId)=(\S+)")
+_FIELDS = {"JobState": "State", "StartTime": "Start", "EndTime": "End", "JobId": "JobID", "UserId": "User"}
 _OF_STEP = re.compile(r"^\d+(?:_\d+)?\.")
 
 
@@ -30,6 +30,8 @@ class Row:
     failed_node: str = ""
     start: datetime | None = None
     end: datetime | None = None
+    name: str = ""
+    user: str = ""
 
     @property
     def is_step(self) -> bool:
@@ -102,6 +104,8 @@ def _row(line: LogLine, values: dict[str, str]) -> Row:
         failed_node=values.get("FailedNode", ""),
         start=_time(values.get("Start", "")),
         end=_time(values.get("End", "")),
+        name=values.get("JobName", ""),
+        user=values.get("User", "").partition("(")[0],
     )
 
 

@@ -78,6 +78,8 @@ def _document(d: Diagnosis) -> dict[str, Any]:
         "prompts": [asdict(prompt) for prompt in d.prompts],
         "missing": list(d.missing),
         "job": d.job,
+        "job_name": d.job_name,
+        "job_user": d.job_user,
         "fingerprint": d.fingerprint,
         "files": list(d.files),
         "compared": compared_json(d.compared) if d.compared else None,

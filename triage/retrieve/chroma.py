@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from triage import disk
 from triage.errors import IndexBrokenError, IndexUnavailableError, TriageError, UsageError
 from triage.retrieve.embedding import first_line
 from triage.retrieve.index import Entry, Hit, Vector
@@ -209,8 +210,10 @@ class ChromaIndex:
 
     def _unavailable(self, error: BaseException) -> IndexUnavailableError:
         if self._folder is not None:
+            if (wrong := disk.trouble(self._folder))[0]:  # to build it anew would not help
+                return IndexUnavailableError(f"the index {self._folder}: {wrong[0]}", wrong[1])
             kind = IndexUnavailableError if isinstance(error, OSError | ImportError) else IndexBrokenError
-            hint = f"delete {self._folder} and it is built anew, or set TRIAGE_HOME to a folder that can be written"
+            hint = f"delete {self._folder} and it is built anew, or set TRIAGE_HOME to another folder"
             return kind(f"the index {self._folder} cannot be used: {first_line(error)}", hint)
         message = f"the Chroma server {without_password(self._url)} cannot be used: {first_line(error)}"
         return IndexUnavailableError(message, "check TRIAGE_CHROMA_URL, or unset it to use the embedded index")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -13,11 +12,11 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, true
 
 from triage.domain import Diagnosis
-from triage.store import clean
+from triage.jobids import base_and_task
+from triage.store import clean, undigested
 from triage.store.tables import Attempt, Incident, Job, Outcome
 from triage.store.values import JobRef
 
-_TASK = re.compile(r"(?P<job>\d{1,12})(?:_(?P<slurm>\d{1,9})|\[(?P<pbs>\d{1,9})\])(?P<server>\.[\w.-]{1,80})?")
 _BAD = ("failed", "hung", "interrupted")
 
 
@@ -39,14 +38,6 @@ class Known:
     attempt: int | None
 
 
-def base_and_task(external_id: str) -> tuple[str, str]:
-    """A job and the task of its array: "4711_3" and "4711[3].server" are task 3 of job 4711."""
-    match = _TASK.fullmatch(external_id)
-    if match is None:
-        return external_id, ""
-    return match["job"] + (match["server"] or ""), match["slurm"] or match["pbs"]
-
-
 def run_of(d: Diagnosis) -> Run:
     files = sorted(d.inputs, key=lambda f: f.name)
     known = bool(files) and all(f.digest or f.path == "" for f in files)
@@ -63,11 +54,12 @@ def run_of(d: Diagnosis) -> Run:
 
 
 def find(
-    connection: Connection, run: Run, job: JobRef | None, values: Mapping[str, Any], since: datetime
+    connection: Connection, d: Diagnosis, run: Run, job: JobRef | None, values: Mapping[str, Any], since: datetime
 ) -> Known | None:
     """values: the labels of the incident and its owner; since: older ones are another story."""
     return (
         _read_again(connection, run, job)
+        or _cited_before(connection, d, job)
         or _grown(connection, run, job, values["fingerprint"], since)
         or _further(connection, job, values, since)
     )
@@ -97,6 +89,12 @@ def _read_again(connection: Connection, run: Run, job: JobRef | None) -> Known |
     same = _EACH.where(Attempt.digest == run.digest, _not_another(job)).order_by(Attempt.id.desc()).limit(1)
     found = connection.execute(same).first()
     return Known(found.incident_id, found.number) if found else None
+
+
+def _cited_before(connection: Connection, d: Diagnosis, job: JobRef | None) -> Known | None:
+    base = base_and_task(clean.name(job.external_id))[0] if job else ""
+    found = undigested.find(connection, d, base, _not_another(job))
+    return Known(*found) if found else None
 
 
 def _grown(connection: Connection, run: Run, job: JobRef | None, fingerprint: str, since: datetime) -> Known | None:
@@ -139,7 +137,7 @@ def _same_job(job: JobRef | None, owner: str | None) -> ColumnElement[bool] | No
         return None
     base, _ = base_and_task(clean.name(job.external_id))
     ways: list[ColumnElement[bool]] = [Job.external_id == base] if base else []
-    if job.name:
+    if job.name and owner:
         named = (Job.name == clean.name(clean.text(job.name)), Job.fingerprint == clean.name(job.fingerprint))
         ways.append(and_(*named, Incident.owner == owner))
     return and_(Job.scheduler == clean.name(job.scheduler), or_(*ways)) if ways else None
@@ -148,7 +146,8 @@ def _same_job(job: JobRef | None, owner: str | None) -> ColumnElement[bool] | No
 def _not_another(job: JobRef | None) -> ColumnElement[bool]:
     if job is None or not job.external_id:
         return true()
-    return Attempt.external_id.in_(("", clean.name(job.external_id)))
+    name = clean.name(job.external_id)
+    return Attempt.external_id.in_(("", name, base_and_task(name)[0]))  # older readings knew no tasks
 
 
 def _told(d: Diagnosis) -> str:

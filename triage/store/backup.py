@@ -7,6 +7,7 @@ import os
 import sqlite3
 import tempfile
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, Table, func, insert, select
@@ -46,22 +47,22 @@ class Backup(Store):
 
         replace: although there is something. The back-up may be of an older schema; it is not changed.
         """
-        if not file.is_file():
-            raise StoreError(f"{file}: no such back-up", "`triage incidents backup FILE` makes one")
-        with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder) / "triage.db"
-            _check_and_copy(file, copy)
-            with _opened(copy) as source, door.reading(source) as rows, door.writing(self._engine) as connection:
-                if not replace and not _empty(connection):
-                    raise StoreError(
-                        "the incident database is not empty",
-                        "--replace puts the back-up in the place of all that it holds",
-                    )
-                for table in reversed(_TABLES):
-                    connection.execute(table.delete())
-                _copy(rows, connection)
-                _count_on(connection)
-                return _count(connection)
+        with (
+            _checked(file) as copy,
+            _opened(copy) as source,
+            door.reading(source) as rows,
+            door.writing(self._engine) as connection,
+        ):
+            if not replace and not _empty(connection):
+                raise StoreError(
+                    "the incident database is not empty",
+                    "--replace puts the back-up in the place of all that it holds",
+                )
+            for table in reversed(_TABLES):
+                connection.execute(table.delete())
+            _copy(rows, connection)
+            _count_on(connection)
+            return _count(connection)
 
     def _pages(self, new: Path) -> None:
         with door.reading(self._engine) as connection, contextlib.closing(sqlite3.connect(new)) as target:
@@ -74,6 +75,57 @@ class Backup(Store):
             rows = connection.execution_options(isolation_level="REPEATABLE READ")  # one moment for all tables
             with door.writing(target) as copy:
                 _copy(rows, copy)
+
+
+def set_aside(url: str, file: Path, replace: bool) -> Path | None:
+    """Moves a damaged SQLite database away, so that a back-up can take its place; where it is now, None where it is sound.
+
+    file: the back-up, which is checked first. Errors: StoreError.
+    """
+    database = door.path(door.parse(url))
+    if database is None or not database.is_file():
+        return None
+    reason = _damage(database)
+    if not reason or database.samefile(file):
+        return None
+    if not replace:
+        raise StoreError(
+            f"the incident database {database} is damaged: {reason}",
+            "--replace puts the back-up in its place and keeps the damaged file under another name",
+        )
+    with _checked(file):
+        pass
+    aside = database.with_name(f"{database.name}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
+    try:
+        for end in ("-wal", "-shm", ""):
+            part = database.with_name(database.name + end)
+            if part.exists():
+                part.rename(aside.with_name(aside.name + end))
+    except OSError as error:
+        raise StoreError(f"{database}: cannot be moved away: {error.strerror}", "nothing was restored") from None
+    return aside
+
+
+def _damage(database: Path) -> str:
+    """What SQLite finds wrong with the file; "" for nothing, and for what is no damage."""
+    try:
+        with contextlib.closing(sqlite3.connect(database)) as opened:
+            found = str(opened.execute("PRAGMA quick_check(1)").fetchone()[0])
+    except sqlite3.DatabaseError as error:
+        return str(error) if any(words in str(error) for words in ("not a database", "malformed")) else ""
+    return "" if found == "ok" else found.splitlines()[-1]
+
+
+@contextlib.contextmanager
+def _checked(file: Path) -> Iterator[Path]:
+    """A copy of a back-up that is sound, and of a schema that this triage knows. Errors: StoreError that names the back-up."""
+    if not file.is_file():
+        what = "is a folder" if file.is_dir() else "no such back-up"
+        raise StoreError(f"{file}: {what}", "give the file that `triage incidents backup FILE` made")
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "triage.db"
+        _check_and_copy(file, copy)
+        yield copy
 
 
 @contextlib.contextmanager
@@ -106,6 +158,12 @@ def _check_and_copy(file: Path, copy: Path) -> None:
         ):
             if not source.execute("SELECT 1 FROM sqlite_master WHERE name = ?", [migrate.VERSION_TABLE]).fetchone():
                 raise StoreError(f"{file}: is no back-up of triage", "it is an SQLite file of something else")
+            schema = (source.execute(f"SELECT version_num FROM {migrate.VERSION_TABLE}").fetchone() or ("",))[0]  # noqa: S608 - a constant
+            if schema not in migrate.REVISIONS:
+                raise StoreError(
+                    f"{file}: has schema {schema}, this triage knows up to {migrate.HEAD}",
+                    "a newer triage made it: upgrade this one (pip install -U hpc-triage)",
+                )
             source.backup(target)
             found = target.execute("PRAGMA integrity_check").fetchone()[0]
     except sqlite3.Error as error:

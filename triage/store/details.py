@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, func, or_, select
 
 from triage.domain import InputFile, Seen
+from triage.jobids import base_and_task
 from triage.store import clean, tables
-from triage.store.attempts import base_and_task
 from triage.store.query import Chosen
 from triage.store.tables import Attempt, Diagnosis, Incident, Job
 from triage.store.values import Feedback, StoredAttempt, Version
@@ -47,6 +48,7 @@ def versions(connection: Connection, incident: int) -> tuple[Version, ...]:
         Diagnosis.failure_type,
         Diagnosis.root_cause_class,
         Diagnosis.status,
+        func.coalesce(Diagnosis.recorded_by, "").label("recorded_by"),
     )
     of_incident = select(*columns).where(Diagnosis.incident_id == incident).order_by(Diagnosis.version)
     return tuple(Version(**row) for row in connection.execute(of_incident).mappings())
@@ -71,11 +73,16 @@ def shown(incident: int, about: Feedback) -> Chosen:
 
 
 def seen(
-    connection: Connection, fingerprint: str, incident: int | None = None, job: str = "", but: str = ""
+    connection: Connection,
+    fingerprint: str,
+    incident: int | None = None,
+    job: str = "",
+    but: str = "",
+    before: datetime | None = None,
 ) -> Seen | None:
     """All attempts that failed this way: those of the job of the incident, or of this job, and those of others; None for none.
 
-    but: digest of a log that does not count.
+    but: digest of a log that does not count; before: only what was recorded until then.
     """
     if not fingerprint:
         return None
@@ -83,12 +90,15 @@ def seen(
     times = times.join_from(Attempt, Incident).where(Incident.fingerprint == fingerprint)
     if but:
         times = times.where(Attempt.digest != but)
+    if before is not None:
+        times = times.where(Attempt.recorded_at <= before)
     total, first, last = connection.execute(times).one()
     if not total:
         return None
     if incident is not None:
-        own: Any = select(Incident.job_id).where(Incident.id == incident).scalar_subquery()
-        mine = or_(Incident.id == incident, Incident.job_id == own)
+        own = select(Job.external_id).join_from(Incident, Job).where(Incident.id == incident, Job.external_id != "")
+        rows = select(Job.id).where(Job.external_id.in_(own))  # one of each name that its runs tell
+        mine: Any = or_(Incident.id == incident, Incident.job_id.in_(rows))
     else:
         base, _ = base_and_task(clean.name(job))
         mine = Incident.job_id.in_(select(Job.id).where(Job.external_id == base, Job.external_id != ""))

@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
+from triage import disk
 from triage.errors import StoreError
 from triage.store.filesystem import network_filesystem
 
@@ -22,6 +23,7 @@ DEFAULT_POOL, MOST_CONNECTIONS = 5, 1000
 WRITE_TIMEOUT_MS = 30_000
 EXAMPLES = "use sqlite:////folder/triage.db or postgresql+psycopg://user@host/database"
 _DRIVERS = {"sqlite": "pysqlite", "postgresql": "psycopg", "postgres": "psycopg"}
+_MEND = "`triage incidents restore FILE --replace` puts a back-up in its place and keeps this file"
 _READ_ONLY = "make it writable, or point TRIAGE_HOME or TRIAGE_DATABASE_URL elsewhere"
 
 
@@ -87,6 +89,8 @@ def connect(url: URL) -> Engine:
                 pool_timeout=CONNECT_TIMEOUT_S,
                 connect_args={k: v for k, v in args.items() if k not in url.query},
             )
+        if disk.only_read(file):
+            return _to_read(url, file)
         engine = create_engine(url, hide_parameters=True, connect_args={"timeout": BUSY_TIMEOUT_MS / 1000})
     except ModuleNotFoundError as error:
         raise StoreError(
@@ -96,6 +100,36 @@ def connect(url: URL) -> Engine:
         raise StoreError(f"the database URL cannot be used: {_reason(error, url)}", EXAMPLES) from None
     _set_up_sqlite(engine, network_filesystem(file) is not None)
     return engine
+
+
+def _to_read(url: URL, file: Path) -> Engine:
+    """Of a file that cannot be written, as on a read-only mount."""
+
+    def opened() -> sqlite3.Connection:
+        try:
+            return _read_only(file, "mode=ro")
+        except sqlite3.OperationalError:  # it has no place for what SQLite puts beside a file that others may write
+            return _read_only(file, "immutable=1")
+
+    engine = create_engine(url, hide_parameters=True, creator=opened)
+    _begin_ourselves(engine)
+    return engine
+
+
+def _read_only(file: Path, how: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"{file.as_uri()}?{how}",
+        uri=True,
+        timeout=BUSY_TIMEOUT_MS / 1000,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    try:
+        connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
 
 
 def _pool_size(url: URL) -> int:
@@ -123,6 +157,10 @@ def _set_up_sqlite(engine: Engine, shared_folder: bool) -> None:
         ):
             connection.execute(f"PRAGMA {pragma}").close()
 
+    _begin_ourselves(engine)
+
+
+def _begin_ourselves(engine: Engine) -> None:
     @event.listens_for(engine, "begin")
     def _on_begin(connection: Connection) -> None:
         # A reader that turns writer fails at once if another wrote meanwhile; a writer from the start waits its turn.
@@ -160,21 +198,26 @@ def translated(url: URL) -> Iterator[None]:
 
 def explain(error: Exception, url: URL) -> StoreError:
     """What went wrong, where, and what to do."""
-    where, reason = shown(url), _reason(error, url)
+    where, reason, file = shown(url), _reason(error, url), path(url)
+    if file is not None and any(words in reason.lower() for words in _OF_THE_DISK):
+        wrong, what_to_do = disk.trouble(file)
+        if wrong:
+            return StoreError(f"the incident database {where}: {wrong}", what_to_do)
     for words, hint in _HINTS.items():
         if words in reason.lower():
             return StoreError(f"the incident database {where}: {reason}", hint.format(where=where))
-    hint = "is it running, and may this user log in?" if path(url) is None else "see docs/database.md"
+    hint = "is it running, and may this user log in?" if file is None else "see docs/database.md"
     return StoreError(f"the incident database {where}: {reason}", hint)
 
 
+_OF_THE_DISK = ("disk i/o error", "unable to open", "is full", "readonly database")  # as the one or the other is told
 _HINTS = {
     "readonly database": _READ_ONLY,
     "unable to open database file": f"its folder must exist and be writable; {_READ_ONLY}",
     "is full": "free some space, or point TRIAGE_HOME to another disk; the diagnosis itself needs none (--no-record)",
     "no space left": "free some space on the server; the diagnosis itself needs none (--no-record)",
-    "not a database": "it is damaged or something else: move it away, or put a back-up in its place",
-    "malformed": "it is damaged: move it away and put a back-up in its place, or try `sqlite3 {where} .recover`",
+    "not a database": f"it is damaged or something else: {_MEND}",
+    "malformed": f"it is damaged: {_MEND}, or try `sqlite3 {{where}} .recover`",
     "statement timeout": "another process keeps it busy; try again",
     "is locked": "another process keeps it busy; try again, and for many writers use PostgreSQL",
     "disk i/o error": "the disk or the shared filesystem failed; point TRIAGE_HOME to a local disk",

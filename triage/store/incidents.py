@@ -52,12 +52,13 @@ class IncidentStore(Store):
         """
         reading = rows.reading(diagnosis, result_json, settings)
         reading.row["kb_version"] = kb_version or None
+        reading.row["recorded_by"] = clean.name(clean.text(job.recorded_by)) if job and job.recorded_by else None
         run, now = attempts.run_of(diagnosis), self._clock()
         owner = clean.name(clean.text(job.owner)) if job and job.owner else None
         labels = {**reading.labels, "owner": owner}
         with engine.writing(self._engine) as connection:
             _one_at_a_time(connection)
-            known = None if new else attempts.find(connection, run, job, labels, now - window)
+            known = None if new else attempts.find(connection, diagnosis, run, job, labels, now - window)
             attempt = {**attempts.row(run, job, diagnosis), "recorded_at": now}
             if known is None:
                 job_id = _job(connection, job, now) if job and (job.label or job.fingerprint) else None
@@ -71,7 +72,7 @@ class IncidentStore(Store):
                 filing.again(connection, incident, number, attempt)
             filing.add_nodes(connection, incident, rows.nodes(diagnosis, job))
             version = filing.add_reading(connection, incident, number, reading, now)
-            filing.relabel(connection, incident, reading.labels)
+            filing.relabel(connection, incident, labels if owner else reading.labels)
         return Filed(incident, number, version)
 
     def revise(
@@ -98,7 +99,7 @@ class IncidentStore(Store):
         with engine.writing(self._engine) as connection:
             _lock(connection, incident)
             said = connection.execute(query.labels(incident)).one()
-            kept = verdicts.complete(verdict, said.failure_type, said.root_cause_class)
+            kept = verdicts.complete(verdict, said.failure_type, said.root_cause_class, said.root_cause)
             kept = replace(kept, at=self._clock(), version=said.version)
             insert_row(connection, tables.Outcome, {"incident_id": incident, **rows.verdict(kept), "at": kept.at})
         return kept

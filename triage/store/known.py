@@ -63,7 +63,8 @@ class KnownReader(Store):
         owner = clean.name(clean.text(job.owner)) if job and job.owner else None
         labels = {**rows.labels(diagnosis), "owner": owner}
         with engine.reading(self._engine) as connection:
-            known = attempts.find(connection, attempts.run_of(diagnosis), job, labels, self._clock() - window)
+            run, since = attempts.run_of(diagnosis), self._clock() - window
+            known = attempts.find(connection, diagnosis, run, job, labels, since)
         return known.incident if known else None
 
     def like(self, fingerprint: str, failure_type: str, signatures: Collection[str], most: int) -> tuple[int, ...]:

@@ -20,6 +20,7 @@ REVISIONS = (
     "0006",
     "0007",
     "0008",
+    "0009",
 )  # oldest first; the files in migrations/versions, held equal by a test
 HEAD = REVISIONS[-1]
 VERSION_TABLE = "triage_schema"  # not Alembic's own name: a shared PostgreSQL database may hold another program's

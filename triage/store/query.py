@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import ColumnElement, Connection, Select, func, or_, select
 
+from triage.jobids import base_and_task
 from triage.store import clean
-from triage.store.attempts import base_and_task
 from triage.store.tables import Attempt, Diagnosis, Evidence, Incident, IncidentNode, Job, Outcome
 from triage.store.values import Filters, IncidentSummary, JobRef, Sort, Verdict
 
@@ -149,8 +149,8 @@ def diagnosis(incident: int, version: int | None) -> Chosen:
 
 
 def labels(incident: int) -> Chosen:
-    """Version, type and class of the latest diagnosis."""
-    said = select(Diagnosis.version, Diagnosis.failure_type, Diagnosis.root_cause_class)
+    """Version, type, class and cause of the latest diagnosis."""
+    said = select(Diagnosis.version, Diagnosis.failure_type, Diagnosis.root_cause_class, Diagnosis.root_cause)
     return said.where(Diagnosis.incident_id == incident).order_by(Diagnosis.version.desc()).limit(1)
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import triage
 from triage.domain import Diagnosis, Evidence, Hypothesis, ModelCall, Remedy, Similar
-from triage.store import attempts, clean
+from triage.jobids import base_and_task
+from triage.store import clean
 from triage.store.values import Feedback, JobRef, Verdict
 
 Row = dict[str, Any]
@@ -49,7 +50,7 @@ def nodes(d: Diagnosis, job: JobRef | None) -> list[Row]:
 def job(ref: JobRef) -> Row:
     return {
         "scheduler": clean.name(ref.scheduler, JOB_WIDTH),
-        "external_id": clean.name(attempts.base_and_task(ref.external_id)[0], JOB_WIDTH),
+        "external_id": clean.name(base_and_task(ref.external_id)[0], JOB_WIDTH),
         "name": clean.name(clean.text(ref.name), JOB_WIDTH),
         "fingerprint": clean.name(ref.fingerprint, JOB_WIDTH),
     }

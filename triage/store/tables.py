@@ -76,7 +76,7 @@ class Job(Base):
 class Incident(Base):
     """A run that failed, hung, was interrupted or went well, and those after it that failed the same way.
 
-    The labels are those of its latest diagnosis; owner: whose job it is, else who had it diagnosed.
+    The labels are those of its latest diagnosis; owner: whose job it is, where that is known.
     """
 
     __tablename__ = "incident"
@@ -154,6 +154,7 @@ class Diagnosis(Base):
     kb_version: Mapped[str | None]  # digest of the knowledge base
     learned_rules: Mapped[str | None]  # JSON list of their ids
     seconds: Mapped[float | None]  # that it took
+    recorded_by: Mapped[str | None]  # who ran triage
 
 
 class Outcome(Base):

@@ -19,7 +19,8 @@ class JobRef:
     """The job an incident belongs to, as far as it is known. Requeues of one job share a row.
 
     external_id: the scheduler's id ("4711", a pod name); fingerprint: of what is run, so that the next
-    submission of the same thing is recognised; nodes: those it ran on; gpu_hours: what this run lost; owner: whose it is.
+    submission of the same thing is recognised; nodes: those it ran on; gpu_hours: what this run lost; owner: whose it is;
+    recorded_by: who has it diagnosed.
     """
 
     external_id: str = ""
@@ -29,6 +30,7 @@ class JobRef:
     nodes: tuple[str, ...] = ()
     gpu_hours: float | None = None
     owner: str = ""
+    recorded_by: str = ""
 
     @property
     def label(self) -> str:
@@ -129,6 +131,7 @@ class Version:
     failure_type: str
     root_cause_class: str
     status: str
+    recorded_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

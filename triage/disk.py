@@ -1,0 +1,31 @@
+"""What ails the disk under a file that cannot be used."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+LITTLE = 64 << 10  # bytes: SQLite and the index take more to open what they have
+
+
+def trouble(path: Path) -> tuple[str, str]:
+    """What is wrong, and what to do: its disk is full, or only to be read. ("", "") for neither, and where it is not known."""
+    disk = next((p for p in (path, *path.parents) if p.is_mount()), path)
+    try:
+        state = os.statvfs(disk)
+    except OSError:
+        return "", ""
+    if state.f_flag & os.ST_RDONLY:
+        return f"{disk} is mounted read-only", "set TRIAGE_HOME to a folder that can be written"
+    if state.f_bavail * state.f_frsize < LITTLE or (state.f_files and not state.f_favail):
+        return f"the disk {disk} is full", "free some space, or set TRIAGE_HOME to a folder on another disk"
+    return "", ""
+
+
+def only_read(database: Path) -> bool:
+    """Whether a SQLite file that is there cannot be written by this user: it, or the files that SQLite puts beside it."""
+    if not database.exists():
+        return False
+    beside = [database.with_name(database.name + end) for end in ("-wal", "-shm")]
+    ready = os.access(database.parent, os.W_OK) or all(os.access(file, os.W_OK) for file in beside)
+    return not (ready and os.access(database, os.W_OK))
