@@ -60,6 +60,15 @@ SETTINGS: tuple[Setting, ...] = (
         "recover_allow",
         "kinds of steps that `triage recover --yes` may run besides those that only read: node-test, drain, kill-switch, cancel, resubmit",
     ),
+    Setting(
+        "hang_minutes",
+        "minutes without progress after which a watched job is hung; MA_HANG_DETECT_TIME is honoured where this is not set",
+        "30",
+    ),
+    Setting("watch_period", "seconds between two looks at a watched job", "30"),
+    Setting(
+        "gpu_metrics_url", "page of a DCGM exporter with the GPU readings of a watched job; default: asked on its nodes"
+    ),
     Setting("jobs", "processes that read large inputs; default: as many as there are CPUs for it, at most 8"),
 )
 _KNOWN = {s.name: s for s in SETTINGS}
@@ -92,6 +101,9 @@ class Settings:
     signature_days: int = 90
     merge_hours: int = 24
     recover_allow: str = ""
+    hang_minutes: int = 30
+    watch_period: int = 30
+    gpu_metrics_url: str = ""
     jobs: int | None = None
     origin: Mapping[str, str] = field(default_factory=dict)
 
@@ -140,6 +152,9 @@ def load(flags: Mapping[str, str | None] | None = None, cwd: Path | None = None)
         signature_days=_number("signature_days", values["signature_days"], origin["signature_days"]),
         merge_hours=_number("merge_hours", values["merge_hours"], origin["merge_hours"]),
         recover_allow=_kinds(values["recover_allow"], origin["recover_allow"]),
+        hang_minutes=_number("hang_minutes", values["hang_minutes"], origin["hang_minutes"]),
+        watch_period=_number("watch_period", values["watch_period"], origin["watch_period"]),
+        gpu_metrics_url=values["gpu_metrics_url"],
         jobs=_number("jobs", values["jobs"], origin["jobs"]) if values["jobs"] else None,
         origin=origin,
     )
@@ -173,9 +188,16 @@ def _sources(flags: Mapping[str, str | None], cwd: Path) -> list[tuple[str, dict
     return [
         (str(user), _read_toml(user)),
         (str(cwd / "triage.toml"), _read_toml(cwd / "triage.toml")),
+        ("MA_HANG_DETECT_TIME", _platform()),
         ("environment", env),
         ("flag", {name: value for name, value in flags.items() if value is not None}),
     ]
+
+
+def _platform() -> dict[str, str]:
+    """What the training platform has set for its own detection of hangs."""
+    minutes = os.environ.get("MA_HANG_DETECT_TIME", "")
+    return {"hang_minutes": minutes} if minutes else {}
 
 
 def _read_toml(path: Path) -> dict[str, str]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import resource
-import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import FrameType
 
 import typer
 
 from triage import learned
 from triage.cli import output
 from triage.cli.follow_learning import job_of, teacher
+from triage.cli.stopping import Stop
 from triage.compress.classify import Classifier
 from triage.compress.linekinds import LineKinds
 from triage.config import Settings
@@ -28,24 +27,6 @@ from triage.report.stream import StreamText
 _Counts = Mapping[str, int]
 _SPARE = 64  # open files besides those that are followed
 _SAMPLE = 8  # bytes
-
-
-class Stop:
-    """Set by the first signal to end; a second one ends the process at once."""
-
-    def __init__(self) -> None:
-        self.signal = 0
-        self._numbers = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is not signal.SIG_IGN]
-        for number in self._numbers:
-            signal.signal(number, self._caught)
-
-    def _caught(self, caught: int, _frame: FrameType | None) -> None:
-        self.signal = caught
-        for number in self._numbers:
-            signal.signal(number, signal.SIG_DFL)
-
-    def __call__(self) -> bool:
-        return self.signal != 0
 
 
 def follow(

@@ -28,6 +28,7 @@ COMMANDS = {
         "triage.cli.recover",
         "Plan the recovery of a job: node test, checkpoint, spike, restart; acts only with --yes.",
     ),
+    "watch": ("triage.cli.watch", "Watch a running job for a hang, and say which rank and why."),
     "incidents": (
         "triage.cli.incidents",
         "The incident database: list, show, resolve, stats, export, backup, restore.",

@@ -85,15 +85,20 @@ def steps(file: LogFile) -> list[Step]:
     """Lines that show work going on: a step counter or a bar together with a metric or rate."""
     found = []
     for line in file.lines:
-        text = line.text if len(line.text) < 2000 else line.text[-2000:]
-        if bar := _BAR_HEAD.match(line.text):
-            text = bar[0]
-        elif line.level in ("error", "fatal"):
-            continue
-        step = _step(line, text)
+        step = step_of(line)
         if step is not None:
             found.append(step)
     return found or _rows(file)
+
+
+def step_of(line: LogLine) -> Step | None:
+    """Of a line alone; None for one that shows no work."""
+    text = line.text if len(line.text) < 2000 else line.text[-2000:]
+    if bar := _BAR_HEAD.match(line.text):
+        text = bar[0]
+    elif line.level in ("error", "fatal"):
+        return None
+    return _step(line, text)
 
 
 def _step(line: LogLine, text: str) -> Step | None:

@@ -257,6 +257,23 @@ class Tail:
         return [Path(entry.path) for entry in found[:_SIBLINGS]]
 
 
+def near_end(path: Path, most: int) -> Mark | None:
+    """A place at the beginning of a line, at most so many bytes before the end; None: read it all."""
+    try:
+        with path.open("rb", buffering=0) as stream:
+            size = os.fstat(stream.fileno()).st_size
+            if size <= most:
+                return None
+            start = size - most
+            piece = os.pread(stream.fileno(), _HELD, start)
+            start += piece.find(b"\n") + 1
+            before = os.pread(stream.fileno(), min(_BEFORE, start), max(0, start - _BEFORE))
+            head = os.pread(stream.fileno(), _HEAD, 0)
+            return Mark(os.fstat(stream.fileno()).st_ino, start, _digest(head), _digest(before))
+    except OSError:
+        return None
+
+
 def _is_sibling(entry: os.DirEntry[str], name: str) -> bool:
     return entry.name.startswith(name) and entry.name != name and entry.is_file()
 

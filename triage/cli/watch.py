@@ -1,0 +1,123 @@
+"""`triage watch`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from triage.cli import durations, output
+from triage.errors import UsageError
+
+if TYPE_CHECKING:
+    from triage.config import Settings
+    from triage.watching.heartbeat import Heartbeat
+    from triage.watching.loop import Told
+    from triage.watching.values import Status
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+_LOOKS_ONCE = 2  # what moves is seen between two looks
+
+
+@app.command()
+def watch(
+    pid: list[int] | None = typer.Option(
+        None, "--pid", metavar="PID", help="A process of this machine, with all that descends from it; repeatable."
+    ),
+    logs: list[str] | None = typer.Option(
+        None, "--logs", metavar="FILE", help="A log of the job; repeatable; alone or beside the others."
+    ),
+    period: str | None = typer.Option(
+        None, "--period", metavar="SPAN", help="Between two looks; a bare number is in seconds.", show_default="30s"
+    ),
+    hang_time: str | None = typer.Option(
+        None,
+        "--hang-time",
+        metavar="SPAN",
+        help="Without progress for so long it is hung; a bare number is in minutes.",
+        show_default="30m, or MA_HANG_DETECT_TIME",
+    ),
+    once: bool = typer.Option(False, "--once", help="Look twice, a period apart, and say what is to be seen."),
+    until_hung: bool = typer.Option(False, "--until-hung", help="End at the first hang; default: when the job ends."),
+    heartbeat: Path | None = typer.Option(
+        None, "--heartbeat", metavar="FILE", help="Written at each look, so that a dead watcher is noticed."
+    ),
+    check_heartbeat: Path | None = typer.Option(
+        None,
+        "--check-heartbeat",
+        metavar="FILE",
+        help="Say whether the watcher that writes FILE is alive; 1: it is not.",
+    ),
+    format: str | None = typer.Option(  # noqa: A002
+        None, "--format", help="text, or json: one object a line for each change.", show_default="text"
+    ),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="No notes."),
+) -> int:
+    """Watch a running job for a hang, and say which rank and why.
+
+    Exit codes: 0 the job ended or, with --once, is not hung, 1 it is hung, 2 it cannot be watched.
+    """
+    chosen = output.check_format(format, ("text", "json"))
+    if check_heartbeat is not None:
+        return _check(check_heartbeat, chosen)
+    from triage.cli import stopping, watch_target
+    from triage.config import load, unknown_variables
+    from triage.watching import heartbeat as beating
+    from triage.watching import loop
+    from triage.watching.values import Options
+
+    for words in unknown_variables():
+        output.note(words, quiet)
+    settings = load()
+    options = Options(_hang_time(hang_time, settings), _period(period, settings))
+    target = watch_target.find(pid or [], logs or [], settings)
+    beat = beating.Heartbeat(heartbeat, options.period, target.name) if heartbeat else None
+    stop = stopping.Stop()
+    watcher = loop.Watcher(target, options, _teller(target.name, chosen, beat, quiet), stop)
+    status = watcher.run(_LOOKS_ONCE if once else None, until_hung)
+    if beat:
+        beat.beat(status, ended=not stop())
+    if stop():
+        raise typer.Exit(128 + stop.signal)
+    return _code(status, target.name)
+
+
+def _hang_time(given: str | None, settings: Settings) -> float:
+    return durations.seconds(given, "--hang-time", "m") if given else settings.hang_minutes * 60.0
+
+
+def _period(given: str | None, settings: Settings) -> float:
+    return durations.seconds(given, "--period", "s") if given else float(settings.watch_period)
+
+
+def _code(status: Status, name: str) -> int:
+    if status.state == "unseen":
+        raise UsageError(f"{name} cannot be watched: {'; '.join(status.words)}", "see what is said of each node")
+    return 1 if status.state == "hung" else 0
+
+
+def _teller(name: str, chosen: str, beat: Heartbeat | None, quiet: bool) -> Callable[[Told], None]:
+    from triage.watching import report
+
+    def tell(told: Told) -> None:
+        if told.changed or told.news:
+            if chosen == "json":
+                output.write(json.dumps(report.as_json(name, told), ensure_ascii=False))
+            else:
+                output.write(report.as_text(name, told))
+        if beat and (problem := beat.beat(told.status)):
+            output.note(problem, quiet)
+
+    return tell
+
+
+def _check(path: Path, chosen: str) -> int:
+    from triage.watching import heartbeat
+
+    pulse = heartbeat.check(path)
+    output.write_last(json.dumps({"alive": pulse.alive, "words": pulse.words}) if chosen == "json" else pulse.words)
+    return 0 if pulse.alive else 1

@@ -1,0 +1,51 @@
+"""One look at a node. Run as a program it prints one JSON object: python3 - REQUEST, with the text of `source()` on stdin."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from typing import Any
+
+from triage.probing.devices import read_devices
+from triage.probing.processes import Reader
+
+
+def look(request: dict[str, Any], reader: Reader | None = None) -> dict[str, Any]:
+    """request: pids, job, everything: whose processes; devices: whether to read GPUs; url, host: where, if not by programs;
+    paths: files or folders whose growth is asked for."""
+    answer: dict[str, Any] = {"node": platform.node(), "processes": [], "devices": None, "absent": [], "sizes": {}}
+    if request.get("pids") or request.get("job") or request.get("everything"):
+        answer["processes"] = (reader or Reader()).read(
+            request.get("pids") or (), request.get("job") or "", bool(request.get("everything"))
+        )
+    if request.get("devices"):
+        answer["devices"], answer["absent"] = read_devices(request.get("url") or "", request.get("host") or "")
+    answer["sizes"] = {path: size for path in request.get("paths") or () if (size := _size(path)) is not None}
+    return answer
+
+
+def _size(path: str, most: int = 2000) -> int | None:
+    """Bytes of a file, or of up to `most` files in a folder; None where there is nothing."""
+    try:
+        if not os.path.isdir(path):  # noqa: PTH112 - Python of other nodes may be old
+            return os.stat(path).st_size  # noqa: PTH116
+        total = seen = 0
+        for folder, _, names in os.walk(path):
+            for name in names:
+                seen += 1
+                if seen > most:
+                    return total
+                total += os.lstat(os.path.join(folder, name)).st_size  # noqa: PTH116, PTH118
+    except OSError:
+        return None
+    return total
+
+
+def main() -> None:
+    sys.stdout.write(json.dumps(look(json.loads(sys.argv[1]))) + "\n")
+
+
+if __name__ == "__main__":
+    main()

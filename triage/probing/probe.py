@@ -1,0 +1,117 @@
+"""Looks at all nodes of a job. A node that does not answer, or not in time, is a view with a problem."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from triage.probing import node as _node
+from triage.probing.processes import Reader
+from triage.probing.values import NodeView, node_view
+from triage.reach import Answer, Reach, everywhere
+
+_TIME = 30.0  # seconds that a node has to answer
+
+
+@dataclass(frozen=True, slots=True)
+class Whose:
+    """pids: roots of trees; job: id of a Slurm job; everything: of a pod; url: where GPU readings are, if not on the node."""
+
+    pids: tuple[int, ...] = ()
+    job: str = ""
+    everything: bool = False
+    url: str = ""
+
+    def request(self, devices: bool, paths: Sequence[str], host: str = "") -> dict[str, Any]:
+        return {
+            "pids": list(self.pids),
+            "job": self.job,
+            "everything": self.everything,
+            "devices": devices,
+            "url": self.url,
+            "host": host,
+            "paths": list(paths),
+        }
+
+
+class Probe(Protocol):
+    def look(self, devices: bool, paths: Sequence[str]) -> tuple[NodeView, ...]:
+        """devices: whether to read GPUs too; paths: whose size is asked for. Never raises for what a node does."""
+        ...
+
+
+def source() -> str:
+    """The text of the probe, for a Python without triage."""
+    folder = Path(_node.__file__).parent
+    lines = ["from __future__ import annotations"]
+    for name in ("processes", "devices", "node"):
+        text = (folder / f"{name}.py").read_text("utf-8")
+        lines += [line for line in text.splitlines() if not line.startswith(("from triage", "from __future__"))]
+    return "\n".join(lines) + "\n"
+
+
+class RemoteProbe:
+    """Other nodes, or pods: the text of the probe goes to `python3 -` there, so nothing has to be installed."""
+
+    def __init__(self, reach: Reach, whose: Whose, timeout: float = _TIME) -> None:
+        self._reach, self._whose, self._timeout, self._source = reach, whose, timeout, source().encode()
+
+    def look(self, devices: bool, paths: Sequence[str]) -> tuple[NodeView, ...]:
+        request = json.dumps(self._whose.request(devices, paths))
+        answers = everywhere(self._reach, ["python3", "-", request], self._source, self._timeout)
+        return tuple(_view(answer) for answer in answers.values())
+
+
+class LocalProbe:
+    """This machine. Processes are read here; GPUs by a child, as a driver that hangs would hold us too."""
+
+    def __init__(self, reach: Reach, whose: Whose, timeout: float = _TIME) -> None:
+        self._reach, self._whose, self._timeout = reach, whose, timeout
+        self._reader = Reader()
+        self._reading: threading.Thread | None = None
+
+    def look(self, devices: bool, paths: Sequence[str]) -> tuple[NodeView, ...]:
+        (host,) = self._reach.nodes
+        if self._reading is not None and self._reading.is_alive():
+            return (self._blocked(host),)
+        found: list[Mapping[str, Any]] = []
+        request = self._whose.request(False, paths)
+        self._reading = threading.Thread(
+            target=lambda: found.append(_node.look(request, self._reader)), name="probe", daemon=True
+        )
+        self._reading.start()
+        self._reading.join(self._timeout)
+        if not found:
+            return (self._blocked(host),)
+        answer = dict(found[0])
+        if devices:
+            gpus = self._devices(host)
+            answer["devices"], answer["absent"] = gpus
+        return (node_view(host, answer),)
+
+    def _blocked(self, host: str) -> NodeView:
+        return NodeView(host, problem="reading /proc does not come back: a process of the job holds its memory locked")
+
+    def _devices(self, host: str) -> tuple[Any, Any]:
+        request = json.dumps({"devices": True, "url": self._whose.url, "host": host if self._whose.url else ""})
+        answer = self._reach.run(host, [sys.executable, "-", request], source().encode(), self._timeout)
+        view = _view(answer)
+        if view.problem:
+            return [], [f"GPU readings: {view.problem}"]
+        told = json.loads(answer.out)
+        return told["devices"], told["absent"]
+
+
+def _view(answer: Answer) -> NodeView:
+    if answer.problem:
+        return NodeView(answer.node, problem=answer.problem)
+    try:
+        return node_view(answer.node, json.loads(answer.out))
+    except (ValueError, KeyError, TypeError):
+        said = (answer.err.decode("utf-8", "replace").strip().splitlines() or ["it printed no answer"])[-1]
+        return NodeView(answer.node, problem=f"the probe failed there (Python 3.7 or newer is needed): {said[:200]}")

@@ -1,0 +1,172 @@
+"""What a probe saw, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Key = tuple[str, int, int]  # node, pid, ticks from boot to the start
+
+_LAUNCHED = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "LOCAL_RANK")
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """cpu, main_cpu: seconds of all threads and of the main one; io: bytes (rchar, wchar, read_bytes, write_bytes); None: not readable.
+
+    ranks: what its environment says of its rank, by variable; None where that is not readable. outputs: files of its stdout and stderr.
+    """
+
+    node: str
+    pid: int
+    ppid: int
+    start: int
+    comm: str
+    name: str
+    state: str
+    wchan: str = ""
+    call: str = ""
+    cpu: float = 0.0
+    main_cpu: float | None = None
+    threads: int = 1
+    io: tuple[int, int, int, int] | None = None
+    main_io: tuple[int, int, int, int] | None = None
+    ranks: Mapping[str, int] | None = field(default_factory=dict)
+    frozen: bool = False
+    outputs: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> Key:
+        return (self.node, self.pid, self.start)
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """util, memory: %; power: W; None: not told. pids: of what computes on it; None: not told."""
+
+    node: str
+    kind: str
+    index: str
+    util: float | None = None
+    memory: float | None = None
+    power: float | None = None
+    throttled: str = ""
+    pids: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """devices: None where they were not asked for; absent: why there are no readings; problem: why the node is not seen at all."""
+
+    node: str
+    processes: tuple[Process, ...] = ()
+    devices: tuple[Device, ...] | None = None
+    absent: tuple[str, ...] = ()
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    problem: str = ""
+
+
+def node_view(node: str, answer: Mapping[str, Any]) -> NodeView:
+    """Errors: KeyError, TypeError, ValueError: it is no answer of a probe."""
+    devices = answer["devices"]
+    return NodeView(
+        node,
+        tuple(_process(node, found) for found in answer["processes"]),
+        None if devices is None else tuple(_device(node, found) for found in devices),
+        tuple(str(why) for why in answer["absent"]),
+        {str(path): int(size) for path, size in answer["sizes"].items()},
+    )
+
+
+def _process(node: str, found: Mapping[str, Any]) -> Process:
+    ranks = found["ranks"]
+    return Process(
+        node=node,
+        pid=int(found["pid"]),
+        ppid=int(found["ppid"]),
+        start=int(found["start"]),
+        comm=str(found["comm"]),
+        name=str(found["name"]),
+        state=str(found["state"]),
+        wchan=_wchan(found["wchan"]),
+        call=str(found["call"] or ""),
+        cpu=float(found["cpu"]),
+        main_cpu=None if found["main_cpu"] is None else float(found["main_cpu"]),
+        threads=int(found["threads"]),
+        io=_four(found["io"]),
+        main_io=_four(found["main_io"]),
+        ranks=None if ranks is None else {str(name): int(rank) for name, rank in ranks.items()},
+        frozen=bool(found["frozen"]),
+        outputs=tuple(found["outputs"]),
+    )
+
+
+def _wchan(text: Any) -> str:
+    return "" if text in (None, "0") else str(text)
+
+
+def _four(numbers: Any) -> tuple[int, int, int, int] | None:
+    if numbers is None:
+        return None
+    a, b, c, d = map(int, numbers)
+    return (a, b, c, d)
+
+
+def _device(node: str, found: Mapping[str, Any]) -> Device:
+    pids = found["pids"]
+    return Device(
+        node,
+        str(found["kind"]),
+        str(found["index"]),
+        found["util"],
+        found["memory"],
+        found["power"],
+        str(found["throttled"]),
+        None if pids is None else tuple(map(int, pids)),
+    )
+
+
+def ranks_of(processes: Iterable[Process]) -> dict[int, Process]:
+    """Each rank's own process: of those that carry its number the topmost, below the launchers and shells that carry it too.
+
+    The number is that of the variable that is nearest to the program: torchrun sets RANK under a SLURM_PROCID of its own.
+    """
+    found = [process for process in processes if process.ranks and process.state not in "X"]
+    named = next((name for name in _LAUNCHED if any(name in (p.ranks or ()) for p in found)), None)
+    if named is None:
+        return {}
+    by_rank: dict[int, list[Process]] = {}
+    for process in found:
+        if named in (process.ranks or ()):
+            by_rank.setdefault((process.ranks or {})[named], []).append(process)
+    return {rank: _own(mine) for rank, mine in sorted(by_rank.items())}
+
+
+_SHELLS = (
+    "sh",
+    "bash",
+    "dash",
+    "zsh",
+    "tcsh",
+    "numactl",
+    "env",
+    "starter",
+    "starter-suid",
+    "singularity",
+    "apptainer",
+    "conmon",
+    "nsys",
+    "time",
+)
+
+
+def _own(mine: list[Process]) -> Process:
+    pids = {process.pid for process in mine}
+    at = min((process for process in mine if process.ppid not in pids), key=lambda p: p.start)
+    while at.comm in _SHELLS:
+        below = sorted((process for process in mine if process.ppid == at.pid), key=lambda p: p.start)
+        if not below:
+            break
+        at = below[-1]
+    return at

@@ -1,0 +1,97 @@
+"""Utilisation of GPUs and NPUs over a window, by variance and median. Pure."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from statistics import median, pstdev
+
+from triage.probing.values import Device, NodeView
+
+FEWEST = 3  # readings that a window needs
+_STEADY = 2.0  # points of standard deviation: less is no change
+_IDLE = 5.0  # %
+_FULL = 95.0
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """words: what the readings say; working: whether any changes; enough: whether there are enough to say; slowed: those held back."""
+
+    words: tuple[str, ...] = ()
+    working: str = ""
+    enough: bool = False
+    slowed: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Readings:
+    """The last readings of each device of the job."""
+
+    size: int = 10
+    _kept: dict[tuple[str, str, str], deque[Device]] = field(default_factory=dict)
+    _absent: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def take(self, nodes: Iterable[NodeView]) -> None:
+        for view in nodes:
+            if view.devices is None or view.problem:
+                continue
+            self._absent[view.node] = () if view.devices else view.absent
+            for device in _of_job(view):
+                key = (device.node, device.kind, device.index)
+                self._kept.setdefault(key, deque(maxlen=self.size)).append(device)
+
+    def forget(self) -> None:
+        """A new window begins: what was is no witness of what is."""
+        self._kept.clear()
+
+    def window(self) -> Window:
+        told = {key: [d.util for d in kept if d.util is not None] for key, kept in self._kept.items()}
+        enough = any(len(values) >= FEWEST for values in told.values())
+        working = next((words for key, values in told.items() if (words := _works(key, values))), "")
+        slowed = tuple(
+            f"{key[1]} {key[2]} on {key[0]} is held back: {kept[-1].throttled}"
+            for key, kept in self._kept.items()
+            if kept[-1].throttled
+        )
+        return Window((*_steady(told), *self._silent()), working, enough, slowed)
+
+    def _silent(self) -> Iterable[str]:
+        for node, why in self._absent.items():
+            if why:
+                yield f"no GPU readings on {node}: {'; '.join(why)}"
+
+
+def _of_job(view: NodeView) -> Iterable[Device]:
+    """Those on which the job's processes compute, where that is told; else all."""
+    devices = view.devices or ()
+    pids = {process.pid for process in view.processes}
+    mine = [device for device in devices if device.pids is not None and pids.intersection(device.pids)]
+    return mine or devices
+
+
+def _works(key: tuple[str, str, str], values: list[float]) -> str:
+    if len(values) < FEWEST or pstdev(values) <= _STEADY:
+        return ""
+    return f"{key[1]} {key[2]} on {key[0]} works: {min(values):g} to {max(values):g} %"
+
+
+def _steady(told: dict[tuple[str, str, str], list[float]]) -> Iterable[str]:
+    """In groups, as a job may have thousands: those at rest, those that are full without change (what waits may spin), others."""
+    groups: dict[str, list[str]] = {}
+    for (node, kind, index), values in told.items():
+        if len(values) >= FEWEST and pstdev(values) <= _STEADY:
+            middle = median(values)
+            word = (
+                "idle"
+                if middle <= _IDLE
+                else "full without change"
+                if middle >= _FULL
+                else f"at {middle:g} % without change"
+            )
+            groups.setdefault(f"{kind}|{word}", []).append(f"{index} of {node}")
+    for name, which in groups.items():
+        kind, word = name.split("|")
+        shown = ", ".join(which[:4]) + (f" and {len(which) - 4} more" if len(which) > 4 else "")
+        yield f"{kind} {shown}: {word}"

@@ -1,0 +1,215 @@
+"""From what was seen of a job to its state. Pure but for what it remembers; all effects are in loop.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from triage.probing.values import NodeView, Process
+from triage.text import how_many, rank_ranges
+from triage.watching.activity import Activity, Moves
+from triage.watching.gpus import Readings, Window
+from triage.watching.quiet import Quiet
+from triage.watching.suspects import Ranks
+from triage.watching.values import LogView, Options, Round, State, Status, Suspect
+from triage.watching.words import span
+
+_EXCUSED = 4.0  # times the limit: so long may a phase that computes go on without any other sign
+_COMPUTING = ("compile", "evaluation", "dataset", "first step")
+_LONG = 0.5  # of the hang time, after which a phase is told as long
+_SLOW = 2.0  # times the usual time of a step
+_BUSY = 0.5  # of a core
+_ASK = 30  # rounds between two readings of GPUs while all is well
+
+
+@dataclass(slots=True)
+class Judge:
+    """Is given one round after the other and says what state the job is in."""
+
+    options: Options
+    _moves: Moves = field(default_factory=Moves)
+    _ranks: Ranks = field(default_factory=Ranks)
+    _readings: Readings = field(default_factory=Readings)
+    _quiet: Quiet = field(init=False)
+    _sizes: dict[tuple[str, str], int] = field(default_factory=dict)
+    _rounds: int = 0
+    _alive: bool = False  # processes were seen, at least once
+    _limit: float = 0.0
+    _last: Activity | None = None
+
+    def __post_init__(self) -> None:
+        self._quiet = Quiet(self.options.period)
+
+    @property
+    def wants_devices(self) -> bool:
+        return self._rounds % _ASK == 0 or self._quiet.any >= self.options.hang_time / 2
+
+    def take(self, seen: Round) -> Status:
+        self._rounds += 1
+        hidden = [view.node for view in seen.nodes if view.problem]
+        log = seen.log
+        self._quiet.pass_time(seen.now, not hidden)
+        self._limit = max(self.options.hang_time, log.limit if log else 0.0)
+        beats = log.grew if log and log.only_beats else 0
+        activity = self._moves.compare(seen.nodes, seen.now, beats) if seen.processes else None
+        self._readings.take(seen.nodes)
+        if activity is not None:
+            self._ranks.take(activity, hidden)
+            self._quiet.activity(activity)
+        self._last = activity
+        self._grown(seen.nodes)
+        self._quiet.logs(log)
+        window = self._readings.window()
+        if window.working and self._quiet.any >= self.options.hang_time / 2:
+            self._quiet.progress(window.working)
+        status = self._state(seen, [p for view in seen.nodes for p in view.processes if p.state not in "ZX"], window)
+        step = max(log.steps.values(), default=None) if log else None
+        quiet = self._quiet.seconds(log, seen.processes)
+        return replace(status, phase=log.phase if log else "", step=step, quiet=quiet, limit=self._limit)
+
+    def _grown(self, nodes: tuple[NodeView, ...]) -> None:
+        """A checkpoint that is being written grows."""
+        for view in nodes:
+            for path, size in view.sizes.items():
+                before = self._sizes.get((view.node, path))
+                self._sizes[view.node, path] = size
+                if before is not None and size > before:
+                    self._quiet.progress(f"{path} grew by {size - before} bytes")
+
+    # ------------------------------------------------------------------------------------------ the states, the surest first
+    def _state(self, seen: Round, living: list[Process], window: Window) -> Status:
+        told = seen.scheduled
+        if told.state in ("queued", "suspended", "preempted", "finished"):
+            state: State = told.state  # type: ignore[assignment]
+            return Status(state, (told.words,))
+        hidden = tuple(f"{view.node} is not seen: {view.problem}" for view in seen.nodes if view.problem)
+        if seen.processes and not living and not hidden:
+            return self._without_processes(told.state == "running")
+        self._alive = self._alive or bool(living)
+        if held := self._held(living):
+            return Status(
+                "suspended", held, self._ranks.suspects({}) if len(self._ranks.stopped()) < len(living) else ()
+            )
+        log = seen.log
+        if log and not seen.processes and log.phase == "end" and (log.quiet or 0) >= 2 * self.options.period:
+            return Status("finished", (f"the log ends with: {log.said}",))
+        quiet = self._quiet.seconds(log, seen.processes)
+        if quiet >= self._limit:
+            return self._silent(seen, living, window, hidden, quiet)
+        if hidden and len(hidden) == len(seen.nodes) and (log is None or log.quiet is None):
+            return Status("unseen", hidden)
+        return self._moving(log, window, hidden)
+
+    def _without_processes(self, scheduled: bool) -> Status:
+        if scheduled:
+            return Status("unseen", ("the scheduler says that the job runs, but no process of it is seen",))
+        return Status(
+            "finished" if self._alive else "unseen",
+            ("no process of it is there any more" if self._alive else "no process of it was seen",),
+        )
+
+    def _held(self, living: list[Process]) -> tuple[str, ...]:
+        """Stopped ranks, or all processes where no rank is known; what is frozen."""
+        frozen = [process for process in living if process.frozen]
+        if frozen and len(frozen) * 2 > len(living):
+            return (f"{how_many(len(frozen), 'process', 'processes')} frozen by the control group's freezer",)
+        stopped = self._ranks.stopped()
+        if stopped and self._quiet.any < self._limit:
+            return (f"stopped by SIGSTOP (state T): rank {rank_ranges(stopped)} of {len(self._ranks.alive)}",)
+        if stopped and len(stopped) == len(self._ranks.alive):
+            return ("all ranks are stopped by SIGSTOP (state T)",)
+        if living and all(process.state in "Tt" for process in living):
+            return (f"all of its {how_many(len(living), 'process', 'processes')} stopped by SIGSTOP (state T)",)
+        return ()
+
+    def _silent(
+        self, seen: Round, living: list[Process], window: Window, hidden: tuple[str, ...], quiet: float
+    ) -> Status:
+        log = seen.log
+        decided_by_log = bool(log and log.trained and log.limit)
+        readable = self._last is not None and self._last.readable
+        if seen.processes and not decided_by_log and (hidden or not readable):
+            why = hidden or ("/proc/PID/io of its processes is not readable: watch as the job's user or as root",)
+            return Status("unseen", (f"no sign of progress for {span(quiet)}, but not all is seen", *why))
+        if excuse := self._excuse(log, window, quiet):
+            return Status("phase", excuse)
+        suspects = self._ranks.suspects(log.steps if log else {})
+        words = [
+            f"no progress for {span(quiet)} (limit {span(self._limit)})",
+            *self._seen(seen, living, window),
+            *hidden,
+        ]
+        return Status("hung", tuple(words), suspects)
+
+    def _excuse(self, log: LogView | None, window: Window, quiet: float) -> tuple[str, ...]:
+        """CPU time is none by itself, but in a phase that computes without a word it is what is to be seen."""
+        if log is None or log.phase not in _COMPUTING or window.enough or quiet >= _EXCUSED * self._limit:
+            return ()
+        busy = self._computing()
+        return (f"{log.phase} for {span(log.phase_age)}", f"{busy}: it computes") if busy else ()
+
+    def _computing(self) -> str:
+        busy = [one for one in (self._last.done if self._last else ()) if (one.main_cores or 0.0) > _BUSY]
+        return f"{how_many(len(busy), 'process', 'processes')} on a CPU" if busy else ""
+
+    def _moving(self, log: LogView | None, window: Window, hidden: tuple[str, ...]) -> Status:
+        if window.slowed:
+            return Status("slow", (*window.slowed, *hidden), (Suspect("throttled", window.slowed[0]),))
+        if log and log.step_time and log.usual and _is_slow(log.step_time, log.usual, self.options.period):
+            words = f"a step takes {span(log.step_time)}, {log.step_time / log.usual:.1f} times as long as before ({span(log.usual)})"
+            return Status("slow", (words, *hidden), self._ranks.suspects(log.steps))
+        if log and log.phase not in ("", "train", "end") and log.phase_age >= _LONG * self.options.hang_time:
+            busy = self._computing()
+            return Status(
+                "phase", (f"{log.phase} for {span(log.phase_age)}", *filter(None, (self._quiet.why, busy)), *hidden)
+            )
+        if self._last is not None and self._last.compiling:
+            return Status("phase", (f"compile: {self._last.compiling} at work", *hidden))
+        return Status("running", (*filter(None, (self._quiet.why,)), *hidden))
+
+    def _seen(self, seen: Round, living: list[Process], window: Window) -> list[str]:
+        """What stood still, and what did not but is no progress."""
+        words = []
+        if seen.processes:
+            small = self._last.small if self._last else 0
+            moved = f"but {small} bytes in the last period, as watchdogs move" if small else "none"
+            words.append(f"input and output of its {how_many(len(living), 'process', 'processes')}: {moved}")
+            if busy := self._computing():
+                words.append(
+                    f"{busy}, which is no progress by itself: what waits may spin, and a computation without output looks the same"
+                )
+            words += [*window.words, *filter(None, (self._ranks.alike(),))]
+        log = seen.log
+        if log is not None:
+            words += _said(log)
+        if self._ranks.unreadable:
+            words.append("the environment of some processes is not readable, so their ranks are not known")
+        return words
+
+
+def _said(log: LogView) -> list[str]:
+    words = [f"the last line of progress: {log.said}"] if log.said else ["the logs never showed a step"]
+    if log.phase and log.phase != "train":
+        words.append(f"phase by the log: {log.phase}")
+    if log.only_beats:
+        words.append("what the log prints since is no progress: signs of life, warnings, errors")
+    words += [f"log not read: {problem}" for problem in log.problems]
+    return [*words, *_spread(log.steps)]
+
+
+def _spread(steps: Mapping[int, int]) -> list[str]:
+    told = {rank: step for rank, step in steps.items() if rank >= 0}
+    if len(told) < 2 or min(told.values()) == max(told.values()):
+        return []
+    by_step: dict[int, list[int]] = {}
+    for rank, step in told.items():
+        by_step.setdefault(step, []).append(rank)
+    return [
+        "last steps: "
+        + "; ".join(f"{step} on rank {rank_ranges(ranks)}" for step, ranks in sorted(by_step.items())[:4])
+    ]
+
+
+def _is_slow(now: float, usual: float, period: float) -> bool:
+    """What is read once a period is known no better than that."""
+    return now > _SLOW * usual and now - usual > 2 * min(period, usual)

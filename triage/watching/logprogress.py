@@ -1,0 +1,166 @@
+"""How far the logs say that the job is: steps by rank, phases and how long they take. Pure but for what it remembers."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import median
+
+from triage.domain import LogLine
+from triage.watching.limits import learned
+from triage.watching.phases import Told, kind
+from triage.watching.values import LogView, Phase
+
+NO_RANK = -1
+_KEPT = 64  # values of each kind
+_KINDS = 2000  # kinds of line that are known; more are no news
+_RECENT = 3  # steps that tell the speed of now
+_BEFORE = 8  # steps that tell the usual one
+
+
+@dataclass(slots=True)
+class _Last:
+    step: int
+    at: float
+
+
+@dataclass(slots=True)
+class LogProgress:
+    """Is given lines as they come. Times are seconds of one clock that only grows."""
+
+    steps: dict[int, _Last] = field(default_factory=dict)
+    phase: Phase = ""
+    _since: float = 0.0
+    _at: float | None = None  # of the last progress
+    _said: str = ""
+    _gaps: dict[str, deque[float]] = field(default_factory=dict)  # silences by phase
+    _speeds: deque[float] = field(default_factory=lambda: deque(maxlen=_KEPT))
+    _known: set[str] = field(default_factory=set)
+    _grew: int = 0
+    _news: bool = False
+    _beats: bool = False
+    _trained: bool = False
+    _paths: tuple[str, ...] = ()
+    _problems: dict[str, str] = field(default_factory=dict)
+
+    def take(self, lines: Sequence[LogLine], size: int, now: float, history: bool = False) -> None:
+        """history: lines that were there before we looked: their own stamps tell the time, and they are no progress of now."""
+        times = [line.time.timestamp() for line in lines if line.time] if history else []
+        offset = now - times[-1] if times else 0.0
+        at = times[0] + offset if times else now
+        for line in lines:
+            if history and line.time:
+                at = max(at, min(now, line.time.timestamp() + offset))
+            self._line(line, at, measured=not history or bool(times))
+        self._grew += 0 if history else size
+
+    def begun(self, at: float) -> None:
+        """When the last of what was there before was written, as far as is known."""
+        if self._at is not None:
+            self._at = min(self._at, at)
+        self._since = min(self._since, at)
+
+    def started_again(self, now: float) -> None:
+        """Another run writes: its first step may come at a lower number."""
+        self.steps.clear()
+        self._enter("launch", now, measured=False)
+        self._progress(now, "the log begins anew", measured=False)
+
+    def problem(self, file: str, why: str) -> None:
+        if why:
+            self._problems[file] = f"{file}: {why}"
+        else:
+            self._problems.pop(file, None)
+
+    def look(self, now: float) -> LogView:
+        """Where it stands; what came since is forgotten."""
+        recent = list(self._speeds)[-_RECENT:]
+        before = list(self._speeds)[:-_RECENT]
+        view = LogView(
+            phase=self.phase,
+            phase_age=max(0.0, now - self._since),
+            steps={rank: last.step for rank, last in sorted(self.steps.items())},
+            quiet=None if self._at is None else max(0.0, now - self._at),
+            said=self._said,
+            limit=learned(self._gaps.get(self.phase, ())),
+            step_time=median(recent) if len(recent) == _RECENT else None,
+            usual=median(before) if len(before) >= _BEFORE else None,
+            trained=self._trained,
+            grew=self._grew,
+            only_beats=self._beats and not self._news,
+            problems=tuple(self._problems.values()),
+            paths=self._paths if self.phase == "checkpoint" else (),
+        )
+        self._grew, self._news, self._beats = 0, False, False
+        return view
+
+    # ------------------------------------------------------------------------------------------ one line
+    def _line(self, line: LogLine, at: float, measured: bool) -> None:
+        if not line.text.strip():
+            return
+        told = Told(line)
+        if told.worked:
+            self._step(line, told.step, at, measured)
+        elif told.done:
+            self._leave(told.done, at, measured)
+            self._progress(at, line.text, measured)
+        elif told.phase:
+            if told.phase != self.phase:
+                self._enter(told.phase, at, measured)
+                self._progress(at, line.text, measured)
+            elif self._is_news(line):
+                self._progress(at, line.text, measured)
+            else:
+                self._beats = True
+            self._paths = told.paths or self._paths
+        elif told.beat or not self._is_news(line):
+            self._beats = True
+        else:
+            self._progress(at, line.text, measured)
+
+    def _is_news(self, line: LogLine) -> bool:
+        """A kind of line that was not seen before; before any step, a line that is not word for word one of before."""
+        seen = kind(line.text) if self._trained else line.text[:200]
+        if seen in self._known:
+            return False
+        if len(self._known) < _KINDS:
+            self._known.add(seen)
+        elif self._trained:
+            return False
+        return True
+
+    def _step(self, line: LogLine, number: int | None, at: float, measured: bool) -> None:
+        rank = NO_RANK if line.rank is None else line.rank
+        last = self.steps.get(rank)
+        if number is not None and last is not None and number == last.step:
+            self._beats = True  # the same step again
+            return
+        steady = (
+            self.phase == "train" and last is not None and self._since <= last.at
+        )  # nothing else lay between the two
+        if steady and last is not None and number is not None and number > last.step and measured and at > last.at:
+            self._speeds.append((at - last.at) / (number - last.step))
+        self.steps[rank] = _Last((last.step if last else 0) if number is None else number, at)
+        if self.phase != "train":
+            self._enter("train", at, measured)
+        self._trained = True
+        self._progress(at, line.text, measured)
+
+    def _enter(self, phase: Phase, at: float, measured: bool) -> None:
+        if measured and self.phase not in ("", "train"):
+            self._keep(self.phase, at - self._since)
+        self.phase, self._since = phase, at
+
+    def _leave(self, phase: Phase, at: float, measured: bool) -> None:
+        """A phase says that it is over; what comes is training, if it was before."""
+        if self.phase == phase:
+            self._enter("train" if self._trained else "", at, measured)
+
+    def _progress(self, at: float, text: str, measured: bool) -> None:
+        if measured and self._at is not None and self.phase == "train":
+            self._keep("train", at - self._at)
+        self._at, self._said, self._news = at, text.strip()[:200], True
+
+    def _keep(self, phase: str, seconds: float) -> None:
+        self._gaps.setdefault(phase, deque(maxlen=_KEPT)).append(max(0.0, seconds))
