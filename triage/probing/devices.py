@@ -239,7 +239,7 @@ def dcgm_metrics(text: str, host: str = "") -> list[Reading]:
 
 
 def _same(a: str, b: str) -> bool:
-    return a.split(".")[0] == b.split(".")[0]
+    return a.split(".", 1)[0] == b.split(".", 1)[0]
 
 
 def _number(text: Any) -> float | None:

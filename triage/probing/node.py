@@ -37,7 +37,7 @@ def _size(path: str, most: int = 2000) -> int | None:
                 seen += 1
                 if seen > most:
                     return total
-                total += os.lstat(os.path.join(folder, name)).st_size  # noqa: PTH116, PTH118
+                total += os.lstat(os.path.join(folder, name)).st_size  # noqa: PTH118
     except OSError:
         return None
     return total

@@ -47,7 +47,7 @@ class Reader:
 
     # ------------------------------------------------------------------------------------------ which
     def _table(self) -> Iterator[dict[str, Any]]:
-        for name in os.listdir(self._proc):
+        for name in os.listdir(self._proc):  # noqa: PTH208 - for speed
             if name.isdigit() and (stat := _stat(self._get(name, "stat"))) is not None:
                 yield stat
 

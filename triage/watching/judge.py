@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -18,7 +19,8 @@ _EXCUSED = 4.0  # times the limit: so long may a phase that computes go on witho
 _COMPUTING = ("compile", "evaluation", "dataset", "first step")
 _LONG = 0.5  # of the hang time, after which a phase is told as long
 _SLOW = 2.0  # times the usual time of a step
-_BUSY = 0.5  # of a core
+_BUSY = 0.1  # of a core; a busy machine gives no more
+_RECENT = 5  # rounds
 _ASK = 30  # rounds between two readings of GPUs while all is well
 
 
@@ -36,6 +38,7 @@ class Judge:
     _alive: bool = False  # processes were seen, at least once
     _limit: float = 0.0
     _last: Activity | None = None
+    _busy: deque[int] = field(default_factory=lambda: deque(maxlen=_RECENT))  # processes on a CPU
 
     def __post_init__(self) -> None:
         self._quiet = Quiet(self.options.period)
@@ -56,6 +59,7 @@ class Judge:
         if activity is not None:
             self._ranks.take(activity, hidden)
             self._quiet.activity(activity)
+            self._busy.append(sum((one.main_cores or 0.0) > _BUSY for one in activity.done))
         self._last = activity
         self._grown(seen.nodes)
         self._quiet.logs(log)
@@ -80,7 +84,7 @@ class Judge:
     def _state(self, seen: Round, living: list[Process], window: Window) -> Status:
         told = seen.scheduled
         if told.state in ("queued", "suspended", "preempted", "finished"):
-            state: State = told.state  # type: ignore[assignment]
+            state: State = told.state
             return Status(state, (told.words,))
         hidden = tuple(f"{view.node} is not seen: {view.problem}" for view in seen.nodes if view.problem)
         if seen.processes and not living and not hidden:
@@ -114,12 +118,12 @@ class Judge:
         if frozen and len(frozen) * 2 > len(living):
             return (f"{how_many(len(frozen), 'process', 'processes')} frozen by the control group's freezer",)
         stopped = self._ranks.stopped()
-        if stopped and self._quiet.any < self._limit:
-            return (f"stopped by SIGSTOP (state T): rank {rank_ranges(stopped)} of {len(self._ranks.alive)}",)
-        if stopped and len(stopped) == len(self._ranks.alive):
-            return ("all ranks are stopped by SIGSTOP (state T)",)
         if living and all(process.state in "Tt" for process in living):
             return (f"all of its {how_many(len(living), 'process', 'processes')} stopped by SIGSTOP (state T)",)
+        if stopped and len(stopped) == len(self._ranks.alive):
+            return (f"all of its {how_many(len(stopped), 'rank')} stopped by SIGSTOP (state T)",)
+        if stopped and self._quiet.any < self._limit:
+            return (f"stopped by SIGSTOP (state T): rank {rank_ranges(stopped)} of {len(self._ranks.alive)}",)
         return ()
 
     def _silent(
@@ -149,8 +153,8 @@ class Judge:
         return (f"{log.phase} for {span(log.phase_age)}", f"{busy}: it computes") if busy else ()
 
     def _computing(self) -> str:
-        busy = [one for one in (self._last.done if self._last else ()) if (one.main_cores or 0.0) > _BUSY]
-        return f"{how_many(len(busy), 'process', 'processes')} on a CPU" if busy else ""
+        busy = max(self._busy, default=0)
+        return f"{how_many(busy, 'process', 'processes')} on a CPU" if busy else ""
 
     def _moving(self, log: LogView | None, window: Window, hidden: tuple[str, ...]) -> Status:
         if window.slowed:

@@ -35,7 +35,8 @@ class LogProgress:
     _at: float | None = None  # of the last progress
     _said: str = ""
     _gaps: dict[str, deque[float]] = field(default_factory=dict)  # silences by phase
-    _speeds: deque[float] = field(default_factory=lambda: deque(maxlen=_KEPT))
+    _speeds: deque[float] = field(default_factory=lambda: deque(maxlen=_KEPT))  # seconds a step, one of each look
+    _from: dict[int, _Last] = field(default_factory=dict)  # where the next of them is measured from
     _known: set[str] = field(default_factory=set)
     _grew: int = 0
     _news: bool = False
@@ -53,6 +54,9 @@ class LogProgress:
             if history and line.time:
                 at = max(at, min(now, line.time.timestamp() + offset))
             self._line(line, at, measured=not history or bool(times))
+            if history and times:
+                self._measure()
+        self._measure()
         self._grew += 0 if history else size
 
     def begun(self, at: float) -> None:
@@ -136,18 +140,26 @@ class LogProgress:
         if number is not None and last is not None and number == last.step:
             self._beats = True  # the same step again
             return
-        steady = (
-            self.phase == "train" and last is not None and self._since <= last.at
-        )  # nothing else lay between the two
-        if steady and last is not None and number is not None and number > last.step and measured and at > last.at:
-            self._speeds.append((at - last.at) / (number - last.step))
         self.steps[rank] = _Last((last.step if last else 0) if number is None else number, at)
         if self.phase != "train":
             self._enter("train", at, measured)
         self._trained = True
         self._progress(at, line.text, measured)
 
+    def _measure(self) -> None:
+        """The time of a step since the last look, of all ranks; what lay between two phases is none."""
+        times = []
+        for rank, last in self.steps.items():
+            start = self._from.setdefault(rank, _Last(last.step, last.at))
+            if last.step > start.step and last.at > start.at:
+                times.append((last.at - start.at) / (last.step - start.step))
+            if last.step != start.step:
+                self._from[rank] = _Last(last.step, last.at)
+        if times:
+            self._speeds.append(median(times))
+
     def _enter(self, phase: Phase, at: float, measured: bool) -> None:
+        self._from.clear()
         if measured and self.phase not in ("", "train"):
             self._keep(self.phase, at - self._since)
         self.phase, self._since = phase, at

@@ -86,8 +86,10 @@ class Told:
     def _opened(self, text: str, line: LogLine) -> Phase:
         if line.level in ("error", "fatal") or self.done:
             return ""
-        found = next((phase for phase, pattern in _PHASES if pattern.search(text)), "")
-        return found or ("dataset" if is_other_work(line) else "")
+        for phase, pattern in _PHASES:
+            if pattern.search(text):
+                return phase
+        return "dataset" if is_other_work(line) else ""
 
 
 def is_beat(line: LogLine) -> bool:

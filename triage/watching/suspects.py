@@ -17,6 +17,7 @@ _SLEEPS = ("hrtimer_nanosleep", "do_nanosleep", "common_nsleep", "clock_nanoslee
 _SLEEP_CALLS = ("35", "230")  # nanosleep, clock_nanosleep of x86-64
 _WAITS = ("futex", "poll", "pipe", "unix_stream", "sk_wait", "inet", "wait_woken", "tcp_", "do_select", "skb")
 _FEW = 6  # suspects that are named
+_GENERATION = 500  # ticks within which the ranks of one run are started
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Ranks:
         away = set(hidden)
         everyone = [*(one.process for one in activity.done), *activity.new]
         ranks = ranks_of(everyone)
-        self.unreadable = any(process.ranks is None for process in everyone)
+        self.unreadable = any(process.ranks is None and process.state not in "ZX" for process in everyone)
         by_key = {one.process.key: one for one in activity.done}
         for rank, process in ranks.items():
             if (old := self._alive.get(rank)) is not None and old.key != process.key:
@@ -54,7 +55,7 @@ class Ranks:
         self._gone = {
             rank: process
             for rank, process in self._alive.items()
-            if process.node not in away and (rank not in ranks or ranks[rank].state == "Z")
+            if process.node not in away and (rank not in ranks or ranks[rank].state == "Z") and _of_now(process, ranks)
         }
         self._children = {
             rank: tuple(
@@ -94,6 +95,10 @@ class Ranks:
         for rank, process in sorted(self._gone.items()):
             why = f"rank {rank} ({process.name}, pid {process.pid}) has ended while {_ranks(alive)} still {'live' if len(alive) > 1 else 'lives'}"
             yield Suspect("dead", why, rank, process.node, process.pid)
+        for rank in sorted(set(range(min(alive), max(alive))) - set(alive) - set(self._gone)):
+            yield Suspect(
+                "dead", f"rank {rank} is not there, while {_ranks(alive)} {'live' if len(alive) > 1 else 'lives'}", rank
+            )
 
     def _blocked(self) -> Iterable[Suspect]:
         for rank, process in sorted(self.alive.items()):
@@ -178,10 +183,9 @@ class Ranks:
         if not looks:
             return None
         cores = [look.main_cores for look in looks if look.main_cores is not None]
-        if cores and sum(cores) / len(cores) > _BUSY:
-            return _Pattern(
-                "busy", f"keeps a CPU busy ({100 * sum(cores) / len(cores):.0f} %) with no input or output", "busy"
-            )
+        used = sum(cores) / len(cores) if cores else 0.0
+        if used > _BUSY or sum(look.process.state == "R" for look in looks) * 2 > len(looks):
+            return _Pattern("busy", f"keeps a CPU busy ({100 * used:.0f} %) with no input or output", "busy")
         places = Counter(look.process.wchan or f"call {look.process.call}" for look in looks)
         place = places.most_common(1)[0][0]
         calls = {look.process.call for look in looks if (look.process.wchan or f"call {look.process.call}") == place}
@@ -192,6 +196,12 @@ class Ranks:
         if workers and family in ("poll", "pipe", "do_select", "unix_stream"):
             return _Pattern(f"workers:{family}", _of_workers(place, workers), "workers")
         return _Pattern(family, f"waits in {place}", "waits")
+
+
+def _of_now(gone: Process, ranks: Mapping[int, Process]) -> bool:
+    """Not of a run before: a launcher that starts again may start fewer."""
+    living = [process.start for process in ranks.values() if process.node == gone.node and process.state != "Z"]
+    return not living or min(living) <= gone.start + _GENERATION
 
 
 def _of_workers(place: str, workers: Sequence[Done]) -> str:

@@ -1,0 +1,122 @@
+"""Real ranks of torch over gloo that hang, each in its own way: noticed in time, with the right rank and cause."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.watching.conftest import Seen, Starter, watch
+from triage.watching.values import Options, Status
+
+pytestmark = pytest.mark.torch
+
+OPTIONS = Options(hang_time=2.0, period=0.5)
+PATIENCE = 30.0  # seconds; a busy machine takes its time to start
+
+
+def hang(jobs: Starter, scenario: str, folder: Path, **more: object) -> Seen:
+    return watch(jobs.start(scenario, folder, **more), OPTIONS, PATIENCE)
+
+
+def check(seen: Seen, cause: str, *words: str) -> Status:
+    """Noticed within two periods of the hang time, and only the odd rank is blamed, with what it does."""
+    status = seen.hung
+    assert status is not None, seen.states
+    assert OPTIONS.hang_time <= status.quiet <= OPTIONS.hang_time + 2 * OPTIONS.period
+    assert [(suspect.rank, suspect.cause) for suspect in status.suspects] == [(1, cause)]
+    assert all(word in status.suspects[0].why for word in words), status.suspects[0].why
+    assert status.step == 6
+    return status
+
+
+@pytest.mark.parametrize(
+    ("scenario", "cause", "words"),
+    [
+        ("asleep", "asleep", ("sleeps in clock_nanosleep", "ranks 0,2-3 wait in futex")),
+        ("c_call", "waits", ("pause", "ranks 0,2-3 wait in futex")),
+        ("spinning", "busy", ("CPU", "ranks 0,2-3 wait in futex")),
+        ("stopped", "stopped", ("SIGSTOP",)),
+        ("dead", "dead", ("has ended while ranks 0,2-3 still live",)),
+        ("dataloader", "workers", ("its 1 worker process", "sleeps in clock_nanosleep", "ranks 0,2-3 wait in futex")),
+    ],
+)
+def test_the_rank_and_the_cause(
+    torch_jobs: Starter, tmp_path: Path, scenario: str, cause: str, words: tuple[str, ...]
+) -> None:
+    check(hang(torch_jobs, scenario, tmp_path), cause, *words)
+
+
+def test_a_stopped_rank_is_told_at_once_and_hung_in_time(torch_jobs: Starter, tmp_path: Path) -> None:
+    seen = hang(torch_jobs, "stopped", tmp_path)
+    assert seen.states[-2:] == ["suspended", "hung"]
+    early = next(told.status for _, told in seen.told if told.status.state == "suspended")
+    assert early.words == ("stopped by SIGSTOP (state T): rank 1 of 4",)
+
+
+def test_signs_of_life_are_no_progress(torch_jobs: Starter, tmp_path: Path) -> None:
+    """A thread of each rank writes a line five times a second."""
+    status = check(hang(torch_jobs, "heartbeats", tmp_path), "asleep")
+    assert any("signs of life" in word for word in status.words)
+
+
+def test_ranks_in_different_collectives_look_alike_from_outside(torch_jobs: Starter, tmp_path: Path) -> None:
+    """All wait in the kernel's futex: nobody is blamed for nothing, and the stacks are left to tell."""
+    status = hang(torch_jobs, "other_collective", tmp_path).hung
+    assert status is not None
+    assert status.suspects == ()
+    assert any("all ranks alike" in word and "futex" in word for word in status.words)
+
+
+def test_a_rank_in_state_d(torch_jobs: Starter, tmp_path: Path, frozen: str | None) -> None:
+    """In a write to a frozen file system where one can be made; else as the parent of a vfork, which needs no right."""
+    status = check(hang(torch_jobs, "blocked", tmp_path, frozen=frozen), "blocked", "state D")
+    if frozen:
+        assert "kernel_clone" not in status.suspects[0].why
+
+
+@pytest.fixture
+def frozen(tmp_path: Path) -> Iterator[str | None]:
+    """A file system of its own in a file, frozen as soon as it is there."""
+    image, place = tmp_path / "image", tmp_path / "mount"
+    place.mkdir()
+    image.write_bytes(b"\0" * (8 << 20))
+    done = []
+
+    def run(*argv: str) -> bool:
+        try:
+            return subprocess.run(argv, capture_output=True, timeout=20, check=False).returncode == 0
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+
+    if (
+        os.getuid() == 0
+        and run("mkfs.ext4", "-q", "-F", str(image))
+        and run("mount", "-o", "loop", str(image), str(place))
+    ):
+        done.append(run("fsfreeze", "-f", str(place)))
+    yield str(place) if done == [True] else None
+    if done == [True]:
+        run("fsfreeze", "-u", str(place))
+    if done:
+        run("umount", "-l", str(place))
+
+
+def test_a_straggler_is_slow_and_not_hung(torch_jobs: Starter, tmp_path: Path) -> None:
+    def is_slow(status: Status) -> bool:
+        return status.state in ("hung", "slow")
+
+    options = Options(hang_time=8.0, period=0.3)
+    seen = watch(torch_jobs.start("straggler", tmp_path), options, PATIENCE, until=is_slow)
+    assert seen.last.state == "slow", seen.last
+    assert "times as long as before" in seen.last.words[0]
+    assert [suspect.rank for suspect in seen.last.suspects] == [1]
+
+
+def test_a_training_that_ends_was_never_hung(torch_jobs: Starter, tmp_path: Path) -> None:
+    seen = watch(torch_jobs.start("training", tmp_path, steps=30), OPTIONS, PATIENCE)
+    assert seen.hung is None
+    assert seen.last.state == "finished"
