@@ -95,7 +95,8 @@ def _slurm(job: str, nodes: str | None) -> tuple[str, Reach]:
     if len(running) > 1:
         raise UsageError(f"{len(running)} tasks of job {asked} run", f"name one of them, such as {running[0].id}")
     if not running:
-        why = f"it is {found.jobs[0].state}" if found.jobs else "; ".join(found.missing) or "Slurm does not know it"
+        unknown = "Slurm does not know it" if found.known else "; ".join(found.missing)
+        why = f"it is {found.jobs[0].state}" if found.jobs else unknown
         raise UsageError(
             f"job {asked} does not run: {why}", "a hang is looked at while it lasts; or name its nodes: --nodes A,B"
         )

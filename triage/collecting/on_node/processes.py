@@ -20,6 +20,7 @@ SHOWN = re.compile(
 )
 _MODES = ("r", "w", "rw", "?")
 _KERNEL_THREAD = 0x00200000
+_NO_STEP = 0xFFFFFFF0  # and above: the batch script and other steps that are not numbered
 
 
 class Process:
@@ -36,11 +37,7 @@ class Process:
         self.uid = os.stat(f"/proc/{pid}").st_uid
         self.env: "Dict[str, str]" = {}
         self.unread: "List[Finding]" = []
-
-    @property
-    def rank(self) -> "Optional[int]":
-        found = [self.env[name] for name in RANKS if self.env.get(name, "").isdigit()]
-        return int(found[0]) if found else None
+        self.rank: "Optional[int]" = None
 
     @property
     def is_python(self) -> bool:
@@ -90,17 +87,28 @@ def of_job(chosen: Finding, everything: "Dict[int, Process]", ends: float) -> "L
         mine = os.geteuid()
         others = {pid: p for pid, p in others.items() if not p.is_kernel and pid != 1 and mine in (0, p.uid)}
     looks = [Look("environ", lambda pid=pid: _environ(pid), 5, pid) for pid in others]  # type: ignore[misc]
-    step = os.environ.get("SLURM_STEP_ID") if chosen.get("slurm") else None
     for look, found in run(looks, ends):
         process = others[look.pid or 0]
         process.env, process.unread = found.get("facts", {}), found.get("attempts", [])
-    listed = sorted(others.values(), key=lambda p: (p.rank is None, p.rank or 0, p.pid))
-    if chosen.get("slurm"):
-        of_it = [p for p in listed if _is_of_slurm(p, chosen["slurm"])]
-        return [p for p in of_it if p.env.get("SLURM_STEP_ID") != step or step is None]
-    if chosen.get("pid") or chosen.get("every"):
+        if found.get("ours"):
+            del others[process.pid]
+    node = os.environ.get("SLURMD_NODENAME")  # one machine may play several
+    listed = [p for p in others.values() if not chosen.get("slurm") or _is_of_slurm(p, chosen["slurm"], node)]
+    _set_ranks(listed)
+    listed.sort(key=lambda p: (p.rank is None, p.rank or 0, p.pid))
+    if any(chosen.get(name) for name in ("pid", "slurm", "every")):
         return listed
     return [p for p in listed if p.rank is not None]
+
+
+def _set_ranks(processes: "List[Process]") -> None:
+    """By the first variable that one of them has: under torchrun a task of Slurm is a launcher, and no rank."""
+    for p in processes:
+        if not p.env.get("SLURM_STEP_ID", "").isdigit() or int(p.env["SLURM_STEP_ID"]) >= _NO_STEP:
+            p.env.pop("SLURM_PROCID", None)  # of a batch script, which is no rank
+    name = next((name for name in RANKS if any(p.env.get(name, "").isdigit() for p in processes)), "")
+    for p in processes:
+        p.rank = int(p.env[name]) if p.env.get(name, "").isdigit() else None
 
 
 def _without_us(everything: "Dict[int, Process]") -> "Dict[int, Process]":
@@ -121,8 +129,8 @@ def _is_below(pid: int, top: int, everything: "Dict[int, Process]") -> bool:
     return False
 
 
-def _is_of_slurm(process: Process, job: str) -> bool:
-    if process.comm.startswith("slurmstepd"):
+def _is_of_slurm(process: Process, job: str, node: "Optional[str]") -> bool:
+    if process.comm.startswith("slurmstepd") or node not in (None, process.env.get("SLURMD_NODENAME", node)):
         return False
     if process.env.get("SLURM_JOB_ID") == job:
         return True
@@ -133,6 +141,9 @@ def _is_of_slurm(process: Process, job: str) -> bool:
 
 
 def _environ(pid: int) -> Finding:
+    """ours: it is another one that collects, of which a watcher and a person may run two."""
+    if proc(pid, "cmdline").split("\0")[1:4] == ["-I", "-S", "-"]:
+        return {"ours": True}
     pairs = (entry.partition("=") for entry in proc(pid, "environ").split("\0"))
     return {"facts": {name: value[:500] for name, _, value in pairs if SHOWN.fullmatch(name)}}
 
