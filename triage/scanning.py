@@ -33,6 +33,7 @@ MOST_JOBS = 8
 _PART = 4  # portions of a part
 _REACH = 64 << 10  # how far before the end of a part its last newline may stand
 _FIELDS = tuple(field.name for field in fields(LogLine))
+_WHOLE = frozenset({"stacks", "processes", "fabric"})  # kinds of files whose lines are alike and each tells something
 _values = attrgetter(*_FIELDS)
 
 Result = TypeVar("Result")
@@ -79,6 +80,8 @@ def _told(contents: Sequence[Content], tell: Callable[[str], None]) -> Iterator[
 
 def _one(scanner: Scanner, content: Content, jobs: int = 1) -> LogFile:
     kind, content.pieces = kinds.detect(content.item, content.pieces)
+    if kind in _WHOLE:
+        scanner = scanner.another(scanner.limits.whole)
     scanned = scan(scanner, content, jobs)
     return assemble.assemble(scanned, kind, content.problems, content.item.modified)
 

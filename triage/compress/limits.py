@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+_EVERY = 1 << 20  # lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,12 @@ class ScanLimits:
     max_runs: int = 200  # runs kept with their lines; of more, the oldest but the first are summed up
     block: int = 128 << 10  # with its lines and their outlines it fits the second-level cache
     portion: int = 16  # blocks from one look at the budget to the next
+
+    @property
+    def whole(self) -> ScanLimits:
+        """For files of which each line counts, such as stacks: all that the budget bears."""
+        every = (_EVERY, _EVERY)
+        return replace(self, hot=every, alarm=every, plain=every, routine=every)
 
     @property
     def line_cut(self) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from triage.diagnose import accounted, flight, gpu_dump, outages, outlived, pods, sieve, standing, strangers
+from triage.diagnose import accounted, flight, gpu_dump, hangs, outages, outlived, pods, sieve, standing, strangers
 from triage.diagnose.made import MISMATCH, UNCAUGHT
 from triage.diagnose.places import give_ranks, nodes_of_ranks
 from triage.domain import JobLog, LogFile, LogLine
@@ -16,7 +16,6 @@ from triage.evidence.flight import analyse as analyse_dumps
 from triage.evidence.job import job_id
 from triage.evidence.match import Finding, Matcher
 from triage.evidence.progress import Step, signs, steps
-from triage.evidence.stacks import Stack, odd_ones
 from triage.evidence.suites import suites_that_failed
 from triage.evidence.tracebacks import Frame, Traceback, find_tracebacks
 
@@ -38,7 +37,7 @@ class Facts:
     collectives: Collectives  # what the watchdogs say together
     flight: Flight = field(default_factory=Flight)  # what flight-recorder dumps say together
     quoted: frozenset[tuple[str, int]] = frozenset()  # file and number of lines that a model wrote
-    odd_stacks: tuple[tuple[Stack, LogLine], ...] = ()  # processes that stand elsewhere than the others
+    hang: hangs.Hang = field(default_factory=hangs.Hang)  # who holds the others up, by what was collected
     pods_on: Mapping[tuple[str, int], str] = field(default_factory=dict)  # nodes of lines that describe a pod
     fallen: tuple[Fallen, ...] = ()  # the processes that launchers report as gone
     system_files: frozenset[str] = field(default_factory=frozenset)
@@ -98,7 +97,11 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
         if line.hot and ("work" in line.text.lower() or "FingerPrint" in line.text)
     )
     recorded = analyse_dumps(log.files)
-    for made in (*(Finding(w.line, MISMATCH, {"rank": str(w.rank)}) for w in together.odd), *flight.findings(recorded)):
+    stuck = hangs.look(log, best, stepped=any(worked.values()))
+    odd = (Finding(w.line, MISMATCH, {"rank": str(w.rank)}) for w in together.odd)
+    for made in (*odd, *flight.findings(recorded)):
+        best[(made.line.file, made.line.number)] = made
+    for made in reversed(stuck.findings):  # of one line, what names a culprit stands
         best[(made.line.file, made.line.number)] = made
     order = {file.name: i for i, file in enumerate(log.files)}
     return Facts(
@@ -114,7 +117,7 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
         collectives=together,
         flight=recorded,
         quoted=quoted,
-        odd_stacks=odd_ones(log.files),
+        hang=stuck,
         pods_on=pods.nodes(log),
         fallen=gone,
         system_files=frozenset(f.name for f in log.files if f.kind in sieve.SYSTEM_KINDS),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from triage.diagnose import ended, flight, ownwords, silence, story, wording
+from triage.diagnose import ended, flight, hangs, ownwords, silence, story, wording
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.cause_class import cause_class, common_to_all
 from triage.diagnose.evidence_list import cite
@@ -13,7 +13,7 @@ from triage.diagnose.facts import Facts, gather, job_of, own_frame
 from triage.diagnose.fingerprint import fingerprint
 from triage.diagnose.made import OWN_CODE
 from triage.diagnose.remedies import fetch_notes, remediation, to_fetch
-from triage.diagnose.suspects import LOCAL_TYPES, suspects, taken_out
+from triage.diagnose.suspects import LOCAL_TYPES, NODE_TYPES, suspects, taken_out
 from triage.diagnose.verdict import Verdict, decide
 from triage.domain import (
     Cascade,
@@ -54,6 +54,7 @@ def judge(log: JobLog, knowledge: Knowledge) -> Diagnosis:
     result = _answer(facts, verdict, knowledge)
     job = job_of(facts, verdict.root.findings if verdict.root else ())
     result = replace(result, job=job, job_name=job_name(log.files), job_user=job_user(log.files))
+    result = replace(result, stacks=facts.hang.scene.stacks)
     return story.complete(result, facts, aligned)
 
 
@@ -69,8 +70,18 @@ def _answer(facts: Facts, verdict: Verdict, knowledge: Knowledge) -> Diagnosis:
     if frame is not None:
         context = [Finding(frame.log_line, OWN_CODE), *context]
     kin = [c for c in verdict.rivals if _is_kin(c, verdict.root) and c not in (*same, *later)]
-    evidence = cite(facts, (verdict.root, *same, *kin), [*later, *verdict.cascade], context)
+    evidence = cite(
+        facts, (verdict.root, *same, *kin, *_of_culprits(facts, verdict)), [*later, *verdict.cascade], context
+    )
     return _with_cause(facts, verdict, evidence, knowledge)
+
+
+def _of_culprits(facts: Facts, verdict: Verdict) -> list[Candidate]:
+    """What else was seen of the processes that the others wait for."""
+    if verdict.root is None or verdict.root.signature.outcome != "hung":
+        return []
+    found = suspects(facts, verdict.root, (*verdict.cascade, *verdict.rivals))
+    return [Candidate(f.signature, (f,)) for f in facts.hang.about(found.pids, found.ranks)]
 
 
 def _is_kin(other: Candidate, root: Candidate) -> bool:
@@ -107,6 +118,11 @@ def _with_cause(facts: Facts, verdict: Verdict, evidence: list[Evidence], knowle
         *_consequences(verdict),
         *wording.hang_story(facts.collectives, found),
         *flight.told(facts.flight),
+        *(
+            hangs.told(facts.hang, facts.log, _gpu_at_fault(facts))
+            if found.pids or root.signature.id in hangs.SAID
+            else []
+        ),
     ]
     sentence = wording.root_sentence(root, evidence, told, wording.headline((root, *verdict.same)))
     return Diagnosis(
@@ -129,6 +145,12 @@ def _with_cause(facts: Facts, verdict: Verdict, evidence: list[Evidence], knowle
         fingerprint=fingerprint(
             root.failure_type, signature.id, root.first.line.text, (*found.nodes, evidence[0].node or "")
         ),
+    )
+
+
+def _gpu_at_fault(facts: Facts) -> bool:
+    return any(
+        f.signature.id.startswith(("xid.", "sxid.")) or f.signature.failure_type in NODE_TYPES for f in facts.findings
     )
 
 

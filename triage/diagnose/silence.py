@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from triage.diagnose import hangs
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.facts import Facts
 from triage.domain import LogLine, Outcome, Signature, Status
@@ -60,13 +61,6 @@ STILL = Signature(
     root_cause_class="unknown",
     role="context",
     remedy="",
-)
-
-APART = replace(
-    STILL,
-    id="end.stands-apart",
-    title="where one process stands while most wait elsewhere",
-    root_cause_class="software-bug",
 )
 
 
@@ -182,20 +176,8 @@ def _stood_still(facts: Facts) -> Ending | None:
     if facts.ends:
         return None
     stacks = [f for f in facts.log.files if f.kind == "stacks" and f.lines]
-    if facts.odd_stacks:
-        found = [line for _, line in facts.odd_stacks]
-        said = (
-            f"Stacks of {len(stacks)} processes were taken, as is done when a job hangs, and most stand in the same place; not so "
-            f"{len(found)} of them, for which the others wait: `{found[0].text.strip()[:200]}` ({found[0].file}:{found[0].number})."
-        )
-        return Ending("hung", "hypothesis", said, Finding(found[0], APART))
     if stacks:
-        first = stacks[0].lines[0]
-        said = (
-            f"Stacks of {len(stacks)} processes were taken ({first.file}:{first.number} and others), as is done when a job "
-            "hangs; no line says that it ended or why it stood still."
-        )
-        return Ending("hung", "unknown", said, Finding(first, STILL))
+        return _stacks_taken(facts, stacks[0].lines[0])
     for file in facts.log.files:
         timed = [s.line for s in facts.steps.get(file.name, ()) if s.line.time]
         after = [line.time for line in file.lines if line.time]
@@ -210,6 +192,34 @@ def _stood_still(facts: Facts) -> Ending | None:
             )
             return Ending("hung", "unknown", said, Finding(last, STILL))
     return None
+
+
+def _stacks_taken(facts: Facts, first: LogLine) -> Ending:
+    """Stacks are here, and none of them names who holds the others up."""
+    where = f"{first.file}:{first.number}"
+    seen = facts.hang.scene.seen
+    stacks = facts.hang.scene.stacks
+    if stacks and hangs.moves(facts.hang):
+        said = (
+            f"Stacks were taken more than once ({where} and others), and {stacks.moving} of {stacks.moving + stacks.again} processes "
+            "stood elsewhere the next time: the job makes progress. No failure is seen."
+        )
+        return Ending("healthy", "hypothesis", said, Finding(first, STILL))
+    taken = f"Stacks of {len(seen) or 'some'} processes were taken ({where} and others)"
+    if seen and all(s.doing == "code" for s in seen) and not stacks_again(facts):
+        said = (
+            f"{taken}. None of them waits for another, and each was looked at once, which does not tell whether they move: take the "
+            "stacks again after a minute."
+        )
+        return Ending("unknown", "unknown", said, Finding(first, STILL))
+    said = f"{taken}, as is done when a job hangs; no line says that it ended or why it stood still."
+    return Ending("hung", "unknown", said, Finding(first, STILL))
+
+
+def stacks_again(facts: Facts) -> bool:
+    """Did processes stand in the same place when they were looked at again?"""
+    stacks = facts.hang.scene.stacks
+    return stacks is not None and stacks.again > 0
 
 
 def silence(timed: Sequence[LogLine], end: datetime) -> tuple[timedelta, timedelta]:
@@ -231,7 +241,7 @@ def _bad_end(facts: Facts) -> Finding | None:
     known |= {(end.line.file, end.line.number) for end in facts.ends.values()}
     known |= {(x.file, x.number) for t in facts.tracebacks for x in (t.start, t.end)}
     for file in facts.log.files:
-        if file.kind in ("binary", "flight-recorder", "stacks") or file.name in facts.system_files:
+        if file.kind in ("binary", "flight-recorder", "stacks", "processes") or file.name in facts.system_files:
             continue
         for i, line in enumerate(reversed(file.lines[-TAIL:])):
             if (line.file, line.number) in known:

@@ -120,7 +120,8 @@ def _kills(result: Diagnosis, facts: Facts) -> Iterator[str]:
     first = first_fallen(facts.fallen)
     after = sorted({r for f in facts.fallen if f.ended and f is not first for r in f.ranks})
     name = "task" if first and first.tasks else "rank"
-    if first and after and not set(after) & set(first.ranks) and result.status != "established":
+    certain = result.status == "established" or (result.outcome == "hung" and result.suspects.pids)
+    if first and after and not set(after) & set(first.ranks) and not certain:
         yield (
             f"By the launcher's account {name} {rank_ranges(first.ranks)} fell first ({_ended_with(first.status)}, "
             f"{first.line.file}:{first.line.number}); {rank_ranges(after)} {'was' if len(after) == 1 else 'were'} ended after it."

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from triage.diagnose import quiet, sieve
+from triage.diagnose import hangs, quiet, sieve
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.facts import Facts, node_of, rank_of
 from triage.diagnose.places import are_launchers
@@ -34,19 +34,14 @@ _REPORTER = re.compile(r"\*\*\* (?:JOB|STEP) \S+ ON ")
 
 def suspects(facts: Facts, root: Candidate | None, others: Sequence[Candidate]) -> Suspects:
     """others: consequences and rivals of the cause."""
-    stands_apart = tuple(sorted(s.rank for s, _ in facts.odd_stacks if s.rank is not None))
     if root is None:
-        return Suspects(ranks=_fallen(facts) or stands_apart)
+        return Suspects(ranks=_fallen(facts))
+    if (stuck := hangs.suspects(facts.hang, root.signature, root.failure_type)) is not None:
+        return stuck
     files = {f.name: f for f in facts.log.files}
     if root.failure_type in quiet.WAITING or root.failure_type == "hang":
-        stuck = _elsewhere(facts, root) or _ranks(facts, root, files) if root.failure_type == "hang" else ()
-        ranks = (
-            stuck
-            or stands_apart
-            or facts.flight.culprits
-            or facts.collectives.lagging
-            or quiet.waited_for(facts, (root, *others))
-        )
+        named = _elsewhere(facts, root) or _ranks(facts, root, files) if root.failure_type == "hang" else ()
+        ranks = named or facts.flight.culprits or facts.collectives.lagging or quiet.waited_for(facts, (root, *others))
         return Suspects(nodes=quiet.their_nodes(facts, ranks), ranks=ranks)
     same = [c for c in others if c.failure_type == root.failure_type and c.signature.role == "root"]
     at_fault = any(c.signature.node_fault for c in (root, *same)) or root.failure_type in NODE_TYPES
@@ -67,12 +62,7 @@ def suspects(facts: Facts, root: Candidate | None, others: Sequence[Candidate]) 
         or _fallen(facts, root)
     )
     if not ranks and not _named_ranks(root, files):
-        ranks = (
-            _elsewhere(facts, root)
-            or stands_apart
-            or facts.flight.culprits
-            or _there(facts, quiet.silent(facts, others), nodes)
-        )
+        ranks = _elsewhere(facts, root) or facts.flight.culprits or _there(facts, quiet.silent(facts, others), nodes)
     nodes = nodes or taken_out(facts, root, ranks)
     return Suspects(nodes=nodes, ranks=ranks, gpus=gpus if at_fault else ())
 

@@ -53,6 +53,7 @@ from triage.domain.rules import (
     RuleState,
 )
 from triage.domain.slurm import ENDED_BADLY, WAITING, SlurmJob, SlurmNode, SlurmStep
+from triage.domain.stacks import Doing, StackClass, Stacks
 from triage.domain.stream import LeftOut, StreamEvent, StreamLine, Turn, Turned
 
 __all__ = [
@@ -69,6 +70,7 @@ __all__ = [
     "Diagnosis",
     "Difference",
     "DifferenceKind",
+    "Doing",
     "Evidence",
     "Family",
     "FileKind",
@@ -117,6 +119,8 @@ __all__ = [
     "SlurmNode",
     "SlurmStep",
     "Source",
+    "StackClass",
+    "Stacks",
     "Stage",
     "Status",
     "StreamEvent",

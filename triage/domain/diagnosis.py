@@ -12,6 +12,7 @@ from triage.domain.filing import InputFile, ModelCall
 from triage.domain.labels import Outcome, Risk, Role, Stage, Status
 from triage.domain.lines import LogLine, Run
 from triage.domain.rules import PromptUsed
+from triage.domain.stacks import Stacks
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ class Suspects:
     nodes: tuple[str, ...] = ()
     ranks: tuple[int, ...] = ()
     gpus: tuple[str, ...] = ()
+    pids: tuple[int, ...] = ()  # of a hang
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,3 +253,4 @@ class Diagnosis:
     calls: tuple[ModelCall, ...] = ()
     attempt: int = 1  # of the incident
     compared: Compared | None = None  # with a good run of the same kind of job, where there was one
+    stacks: Stacks | None = None  # of its processes, where some were taken

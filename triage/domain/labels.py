@@ -8,5 +8,15 @@ Status = Literal["established", "supported", "hypothesis", "unknown"]
 Stage = Literal["launch", "init", "train", "eval", "checkpoint", "teardown", "unknown"]
 Risk = Literal["read-only", "reversible", "destructive"]
 FileKind = Literal[
-    "job", "slurm", "kernel", "sacct", "kubernetes", "fabric", "stacks", "flight-recorder", "binary", "empty"
+    "job",
+    "slurm",
+    "kernel",
+    "sacct",
+    "kubernetes",
+    "fabric",
+    "stacks",
+    "processes",
+    "flight-recorder",
+    "binary",
+    "empty",
 ]

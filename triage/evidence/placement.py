@@ -26,6 +26,7 @@ _NAMED = re.compile(
     r"host_?-?file|machine_?-?file|pe_?-?hostfile|(?:^|/)(?:machines|hosts|nodefile)(?:\.\w+)?$", re.IGNORECASE
 )
 _SLURM = re.compile(r"\bSLURM_((?:JOB_)?NODELIST|NTASKS_PER_NODE)[=: ]{1,3}['\"]?([\w.,\[\]-]{1,2000})")
+_SRUN_TASK = re.compile(rf"srun: error: ({_HOST}): task (\d{{1,6}}): ")
 _PARTS = re.compile(r"[\w.-]{1,80}(?:\[[\d,-]{1,1000}\])?")
 MOST_HOSTS = 10_000
 
@@ -124,3 +125,23 @@ def hosts_of(text: str) -> list[str]:
             numbers = range(int(first), min(int(last or first), int(first) + MOST_HOSTS) + 1)
             found += [f"{head}{number:0{len(first)}d}" for number in numbers]
     return found[:MOST_HOSTS]
+
+
+def task_nodes(log: JobLog) -> list[str]:
+    """The nodes in the order of their ranks, where a line says it: Slurm's list, or one task of a step on each of them."""
+    said = {
+        found[1]: found[2]
+        for f in log.files
+        for line in f.lines
+        if "NODELIST" in line.text and (found := _SLURM.search(line.text))
+    }
+    if listed := hosts_of(said.get("JOB_NODELIST", said.get("NODELIST", ""))):
+        return listed
+    tasks = {
+        int(found[2]): found[1]
+        for f in log.files
+        for line in f.lines
+        if "srun: error" in line.text and (found := _SRUN_TASK.search(line.text[:200]))
+    }
+    in_order = [tasks[n] for n in range(len(tasks))] if tasks.keys() == set(range(len(tasks))) else []
+    return list(dict.fromkeys(in_order))

@@ -1,65 +1,135 @@
-"""Which process stands elsewhere than the others, by stacks taken of all of them (py-spy, faulthandler). Pure."""
+"""The stacks of all processes as classes of those that stand in the same place, and which of them stand apart. Pure.
+
+Who waits in a collective waits for somebody; who stands in none while others wait is the one waited for. Where all wait,
+those whose program has come to another place than most took another way.
+"""
 
 from __future__ import annotations
 
-import re
-import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from triage.domain import LogFile, LogLine
+from triage.domain import Doing, LogLine, StackClass
+from triage.evidence.dumps import Dump
+from triage.evidence.standing_in import WAITING, Standing, is_own, standing
 
-_MAIN = re.compile(r"^Thread .{0,80}MainThread|^(?:Current )?[Tt]hread 0x[0-9a-f]+ \(most recent call first\)")
-_FRAME = re.compile(r"^\s+(?:File \"(?P<path>[^\"]{1,300})\", line (?P<at>\d+) in (?P<func>\S+)|(?P<name>\S.{0,200}?) \((?P<file>[^()]{1,200}):(?P<line>\d+)\))\s*$")  # fmt: skip
-_RANK = re.compile(r"--(?:local[-_])?rank[= ](\d{1,6})\b|\b[Rr]ank (\d{1,6})\b")
-_LIBRARY = re.compile(
-    r"^<|^(?:torch|jax|numpy|deepspeed|megatron|nccl)/|site-packages|/lib(?:64)?/python\d|^lib\w*\.so"
-)
-FEWEST = 3  # stacks, for one to be the odd one out
+FEWEST = 3  # stacks, for one to be the odd one out by number alone
 
 
 @dataclass(frozen=True, slots=True)
-class Stack:
-    """Of one process's main thread, the frames of the program's own code, the outermost first: libraries poll here and there."""
+class Seen:
+    """The last look at one process. rank, node, pid: as far as they are known; again: it stood in the same place before,
+    None where it was looked at once."""
 
+    dump: Dump
+    standing: Standing
     rank: int | None
-    frames: tuple[tuple[str, str], ...]  # (function, file)
-    lines: tuple[LogLine, ...]  # of the frames
+    node: str | None
+    pid: int | None
+    again: bool | None = None
+
+    @property
+    def doing(self) -> Doing:
+        return self.standing.doing
+
+    @property
+    def waits(self) -> bool:
+        return self.doing in WAITING
+
+    @property
+    def line(self) -> LogLine:
+        """Where its own code stands."""
+        return self.standing.seen.line
 
 
-def odd_ones(files: Iterable[LogFile]) -> tuple[tuple[Stack, LogLine], ...]:
-    """Stacks that differ from what most show, each with the line of its own code that it stands in; () if none stands out."""
-    found = [stack for file in files if file.kind == "stacks" and (stack := _stack(file)) is not None]
-    counted = Counter(s.frames for s in found)
-    if len(found) < FEWEST or len(counted) < 2:
+def look(dump: Dump) -> Standing | None:
+    """Where a process stands; None where its dump holds no frame of Python or of its own."""
+    thread = dump.main
+    return standing(thread) if thread and thread.frames else None
+
+
+def other_threads(seen: Seen) -> list[LogLine]:
+    """Where other threads of the process stand in code of its own, which may hold what the main thread waits for."""
+    found = []
+    for thread in seen.dump.threads:
+        if thread is not seen.dump.main and (at := standing(thread)) and not at.seen.native and is_own(at.seen):
+            found.append(at.seen.line)
+    return found
+
+
+def odd_ones(seen: Sequence[Seen]) -> tuple[Seen, ...]:
+    """Those for whom the others wait; () where none stands out."""
+    waiting = [s for s in seen if s.waits]
+    rest = [s for s in seen if not s.waits]
+    if waiting and not rest:
+        return _elsewhere(waiting)
+    if waiting and len(rest) <= len(waiting):
+        return tuple(rest)
+    if any(s.again is False for s in seen):
+        return ()  # they move
+    return _minority(seen, _line if waiting else own)
+
+
+def _elsewhere(waiting: Sequence[Seen]) -> tuple[Seen, ...]:
+    """Of those that all wait, the few that wait elsewhere: in other code of their own, or in another collective of the same."""
+    keys = Counter(s.standing.key for s in waiting)
+    usual, many = keys.most_common(1)[0]
+    if len(waiting) < FEWEST or many * 2 <= len(waiting):
+        return ()
+    of_most = next(s for s in waiting if s.standing.key == usual)
+    others = [s for s in waiting if s.standing.key != usual and _another_way(s, of_most)]
+    return tuple(others)
+
+
+def _another_way(one: Seen, most: Seen) -> bool:
+    if "point-to-point" in (one.doing, most.doing):
+        return False  # neighbours of a pipeline stand in different ones by design
+    if own(one) != own(most):
+        return True
+    return one.doing == most.doing == "collective" and one.standing.call_name != most.standing.call_name
+
+
+def own(seen: Seen) -> tuple[tuple[str, str], ...]:
+    return tuple((frame.function, frame.file) for frame in seen.standing.own)
+
+
+def _line(seen: Seen) -> object:
+    """Most of them in the very same line wait there, though no frame says for what."""
+    return own(seen), seen.standing.own[-1].number
+
+
+def _minority(seen: Sequence[Seen], place: Callable[[Seen], object]) -> tuple[Seen, ...]:
+    counted = Counter(map(place, seen))
+    if len(seen) < FEWEST or len(counted) < 2:
         return ()
     usual, many = counted.most_common(1)[0]
-    if many * 2 <= len(found):
-        return ()
-    return tuple((s, s.lines[-1]) for s in found if s.frames != usual)
+    return tuple(s for s in seen if place(s) != usual) if many * 2 > len(seen) else ()
 
 
-def _stack(file: LogFile) -> Stack | None:
-    rank = file.rank
-    own: list[tuple[tuple[str, str], LogLine]] = []
-    inside = seen = False
-    for line in file.lines:
-        if rank is None and (said := _RANK.search(line.text)):
-            rank = int(said[1] or said[2])
-        frame = _FRAME.match(line.text)
-        if _MAIN.search(line.text):
-            inside = True
-        elif inside and frame:
-            seen = True
-            named = (frame["func"] or frame["name"], frame["path"] or frame["file"])
-            if not _library(named[1]):
-                own.append((named, line))
-        elif inside and seen:
-            break
-    own.reverse()
-    return Stack(rank, tuple(named for named, _ in own), tuple(line for _, line in own)) if own else None
+def classes(seen: Sequence[Seen], odd: Sequence[Seen]) -> tuple[StackClass, ...]:
+    """The largest first."""
+    apart = {id(s) for s in odd}
+    found: dict[object, list[Seen]] = {}
+    for s in seen:
+        found.setdefault((s.standing.key, id(s) in apart), []).append(s)
+    return tuple(
+        sorted((_class(of, id(of[0]) in apart) for of in found.values()), key=lambda c: (-c.processes, c.ranks))
+    )
 
 
-def _library(file: str) -> bool:
-    return bool(_LIBRARY.search(file)) or file.split("/", maxsplit=1)[0].removesuffix(".py") in sys.stdlib_module_names
+def _class(of: Sequence[Seen], odd: bool) -> StackClass:
+    first = of[0]
+    call = first.standing.call
+    return StackClass(
+        processes=len(of),
+        ranks=tuple(sorted({s.rank for s in of if s.rank is not None})),
+        nodes=tuple(dict.fromkeys(s.node for s in of if s.node)),
+        pids=tuple(s.pid for s in of if s.pid is not None),
+        frames=tuple(f"{frame.function} ({frame.file})" for frame in first.standing.own),
+        calls=f"{call.function} ({call.file})" if call and call not in first.standing.own else "",
+        doing=first.doing,
+        file=first.line.file,
+        line=first.line.number,
+        odd=odd,
+    )

@@ -38,12 +38,26 @@ _FABRIC_HEAD = re.compile(
     r"NVSMI LOG|^\| NVIDIA-SMI |\| Diagnostic +\| Result|ibdiagnet|^Load Plugins from:|^GPU \d+: NVIDIA .*UUID: GPU-",
     re.MULTILINE,
 )
+_LABEL = r"(?: {0,6}\d{1,6}: ?|\[rank\d{1,6}\]: ?|[A-Za-z][\w.-]{0,80}\d[\w.-]{0,40}: ?)?"  # of srun -l and pdsh
 _THREAD = re.compile(
-    r"Thread (?:0x)?[0-9A-Fa-f]+ \((?:active|idle|LWP|most recent call|Thread 0x)|Process \d+: |Thread \d+ \(Thread 0x"
+    _LABEL
+    + r"(?:(?:Current t|[Tt])hread (?:0x)?[0-9A-Fa-f]+ (?:\[.{0,80}\] )?\((?:active|idle|LWP|most recent call|Thread 0x)|Process \d+: "
+    r"|Thread \d+ \(Thread 0x| ?--- modulename: .{1,200}, funcname: )"
 )
 _FRAME = re.compile(
-    r"\s+[\w.<>: ]{1,120} \(.{1,200}\)\s*$|#\d{1,3} +(?:0x[0-9a-f]+ in )?\w|  File \".{1,300}\", line \d+|Python v\d|\[<[0-9a-f]+>\] \w"
+    _LABEL
+    + r"(?:\s+[\w.<>: ]{1,120} \(.{1,200}\)\s*$|#\d{1,3} +(?:0x[0-9a-f]+ in )?\w|  File \".{1,300}\", line \d+|Python v\d|\[<[0-9a-f]+>\] \w"
+    r"|[\w./<>-]{1,200}\.py\(\d{1,7}\): |\s*$)"
 )
+_PROCESSES = re.compile(
+    r"^\s{0,8}(?:[A-Z%]+ +){0,6}PID\s.*\b(?:STAT|S)\b|^#{2,} ?\S{1,80}: ps -|^== /proc/\d+/status|^Name:\t|^top - \d\d:\d\d|^\d{1,9} \(.{1,60}\) [DRSTtZ] \d"
+)
+_RAS = re.compile(
+    r"^(?:NCCL version \d.{0,40} compiled with CUDA|Job summary$|#\d+-\d+ \([0-9a-f]{8,16}\) [A-Z]+$)", re.MULTILINE
+)
+# What `triage hang collect` calls the files whose content alone would not tell.
+_COLLECTED = re.compile(r"(?:mounts|ncclras|ps|top)\.txt|(?:pyspy|wchan|fds|env|status)-\d{1,9}(?:\.\d{1,3})?\.txt")
+_MANIFEST = re.compile(r'"schema": ?"triage\.collected/')
 
 
 def kind_of(name: str, text: str) -> FileKind:
@@ -74,6 +88,14 @@ def _is_stacks(_: str, __: str, lines: Sequence[str]) -> bool:
     return threads > 0 and threads + sum(bool(_FRAME.match(line)) for line in lines) >= 0.6 * len(lines)
 
 
+def _is_processes(name: str, text: str, lines: Sequence[str]) -> bool:
+    if name == "manifest.json":
+        return bool(_MANIFEST.search(text[:2000]))
+    if _COLLECTED.fullmatch(name) or any(_PROCESSES.match(line) for line in lines[:1]):
+        return True
+    return len(_RAS.findall(text[:8000])) > 1 and "NCCL INFO" not in text
+
+
 def _is_slurm(name: str, _: str, lines: Sequence[str]) -> bool:
     stamped = [line for line in lines if _SLURM_STAMP.match(line)]
     if len(stamped) < 0.6 * len(lines):
@@ -100,6 +122,7 @@ _TESTS: tuple[tuple[FileKind, Callable[[str, str, Sequence[str]], bool]], ...] =
     ("sacct", _is_sacct),
     ("kubernetes", _is_kubernetes),
     ("stacks", _is_stacks),
+    ("processes", _is_processes),
     ("slurm", _is_slurm),
     ("fabric", _is_fabric),
     ("kernel", _is_kernel),

@@ -31,6 +31,9 @@ _MAGIC = (
     b"RIFF",
     b"OggS",
 )
+_QUOTED = re.compile(
+    rb"^Thread (?:0x)?[0-9A-Fa-f]{1,16} \((?:active|idle)\b|^Error: Failed to suspend process", re.MULTILINE
+)
 _PICKLE = re.compile(rb"\x80[\x02-\x05]")
 
 
@@ -53,6 +56,11 @@ def classify(name: str, sample: bytes) -> FileKind:
     if text.startswith("{") and '"pg_config"' in text and '"entries"' in text:
         return "flight-recorder"
     return content.kind_of(PurePath(name).name.lower(), text)
+
+
+def quotes_stacks(sample: bytes) -> bool:
+    """Whether a write-up quotes what was taken of hung processes, as people note it down beside the logs."""
+    return bool(_QUOTED.search(sample))
 
 
 def is_json_lines(sample: bytes) -> bool:

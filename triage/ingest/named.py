@@ -46,6 +46,30 @@ def _without(line: LogLine, rank: int | None, named: re.Pattern[str]) -> LogLine
     return replace(line, rank=None) if taken else line
 
 
+def of_collected(files: Sequence[LogFile]) -> tuple[LogFile, ...]:
+    """In a folder that `triage hang collect` wrote, each node has a folder of its own, whatever it is called."""
+    tops = [str(PurePosixPath(f.name).parent) for f in files if _is_manifest(f)]
+    return tuple(_of_node(f, node) if (node := _folder_of(f.name, tops)) else f for f in files)
+
+
+def _is_manifest(file: LogFile) -> bool:
+    return file.kind == "processes" and PurePosixPath(file.name).name == "manifest.json"
+
+
+def _folder_of(name: str, tops: Sequence[str]) -> str:
+    for top in tops:
+        parts = PurePosixPath(name).parts[len(PurePosixPath(top).parts) :]
+        if PurePosixPath(top) in PurePosixPath(name).parents and len(parts) > 1 and parts[0] != "flight":
+            return parts[0]
+    return ""
+
+
+def _of_node(file: LogFile, node: str) -> LogFile:
+    """No rank: the numbers in the names of these files are those of processes."""
+    lines = tuple(replace(x, node=node, rank=None if x.rank == file.rank else x.rank) for x in file.lines)
+    return replace(file, node=node, rank=None, lines=lines)
+
+
 def with_hosts(files: Sequence[LogFile]) -> tuple[LogFile, ...]:
     """A node's own log whose file name holds a host that the job's lines name is of that host."""
     asked = [f for f in files if f.kind in _OF_NODES and f.node is None]

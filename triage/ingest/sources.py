@@ -31,6 +31,8 @@ _NOT_LOGS = frozenset(
     )
 )  # fmt: skip
 _NOT_LOG_NAMES = frozenset(("LICENSE", "NOTICE", "Makefile", "Dockerfile", "README", "requirements.txt"))
+_WRITE_UPS = frozenset((".md", ".rst"))
+_NO_LOG = "no log by its name, left out; name it to have it read"
 _CONFIG = frozenset((".yaml", ".yml", ".json", ".toml", ".ini", ".cfg", ".conf", ".env"))
 _ERROR_FILES = frozenset(("error.json", "torchelastic_error.json"))  # what @record writes of a failed rank
 _COMPRESSED = frozenset((".gz", ".xz", ".bz2", ".zst", ".zstd", ".lzma"))
@@ -165,11 +167,15 @@ def _in_folder(path: Path, notes: _Notes) -> Iterator[Input]:
         notes.skip(name, f"{_sort_of_file(status.st_mode)}, left out")
         return
     suffix = _suffix(path)
-    if suffix in _NOT_LOGS or path.name in _NOT_LOG_NAMES:
-        notes.skip(name, "no log by its name, left out; name it to have it read")
+    other = suffix in _NOT_LOGS or path.name in _NOT_LOG_NAMES
+    if other and suffix not in _WRITE_UPS:
+        notes.skip(name, _NO_LOG)
         return
     sample = _sample(path, name, notes)
     if sample is None:
+        return
+    if other and not kinds.quotes_stacks(sample):
+        notes.skip(name, _NO_LOG)
         return
     kind = kinds.classify(name, sample)
     if _no_text(kind, sample, name, notes):

@@ -23,7 +23,7 @@ _SMALLEST_GRID = 4
 
 def together(files: Sequence[LogFile]) -> tuple[LogFile, ...]:
     """The files of one job, with what they tell of each other."""
-    return named.with_hosts(named.without_false_ranks(_grid(_same_year(files))))
+    return named.with_hosts(named.of_collected(named.without_false_ranks(_grid(_same_year(files)))))
 
 
 def _same_year(files: Sequence[LogFile]) -> tuple[LogFile, ...]:

@@ -18,9 +18,11 @@ from triage.domain import (
     Recurrence,
     Run,
     Similar,
+    Suspects,
     Timeline,
 )
 from triage.report.compared import compared_json
+from triage.report.stacks import stacks_json
 
 SCHEMA = "triage.diagnosis/1"
 _CONTROL = re.compile(
@@ -62,7 +64,7 @@ def _document(d: Diagnosis) -> dict[str, Any]:
         "evidence": [_evidence(e) for e in d.evidence],
         "chain": list(d.chain),
         "hypotheses": [_hypothesis(h) for h in d.hypotheses],
-        "suspects": {"nodes": list(d.suspects.nodes), "ranks": list(d.suspects.ranks), "gpus": list(d.suspects.gpus)},
+        "suspects": _suspects(d.suspects),
         "action": d.action,
         "remediation": [
             _drop_empty({**asdict(r), "evidence": list(r.evidence), "incidents": list(r.incidents)}, {"command"})
@@ -83,10 +85,16 @@ def _document(d: Diagnosis) -> dict[str, Any]:
         "fingerprint": d.fingerprint,
         "files": list(d.files),
         "compared": compared_json(d.compared) if d.compared else None,
+        **({"stacks": stacks_json(d.stacks)} if d.stacks else {}),
         "timing": {stage: round(seconds, 3) for stage, seconds in d.timing.items()},
         "usage": {"llm_calls": 0, "tokens_in": 0, "tokens_out": 0, **d.usage},
         "agent": _agent(d.agent) if d.agent else None,
     }
+
+
+def _suspects(s: Suspects) -> dict[str, Any]:
+    full = {"nodes": list(s.nodes), "ranks": list(s.ranks), "gpus": list(s.gpus), "pids": list(s.pids)}
+    return _drop_empty(full, {"pids"})
 
 
 def _agent(a: AgentRun) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from triage.report import course
 from triage.report.compared import differences, places
+from triage.report.stacks import tree
 
 
 def render_markdown(result: dict[str, Any]) -> str:
@@ -32,6 +33,7 @@ def _markdown_lines(r: dict[str, Any]) -> Iterator[str]:
             extra = f" ×{e['repeats']}" if e.get("repeats", 1) > 1 else ""
             yield f"- **{e['id']}** `{_code(e['file'])}:{e['line']}` {e['role']}{extra}"
             yield f"  ``{_code(e['text'])}``"
+    yield from _stacks(r.get("stacks"))
     yield from _timeline(r)
     if len(r["hypotheses"]) > 1:
         yield "\n### Hypotheses\n"
@@ -56,6 +58,12 @@ def _markdown_lines(r: dict[str, Any]) -> Iterator[str]:
         yield "\n### Not seen\n"
         for note in r["missing"]:
             yield f"- {_escape(note)}"
+
+
+def _stacks(stacks: dict[str, Any] | None) -> Iterator[str]:
+    if stacks:
+        yield "\n### Stacks, by rank\n"
+        yield from (f"    {row}" for row in tree(stacks))
 
 
 def _course(r: dict[str, Any]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from triage.report import course
 from triage.report.compared import differences, places
+from triage.report.stacks import tree
 from triage.text import middle_cut, rank_ranges
 
 MIN_WIDTH = 40
@@ -40,6 +41,7 @@ def _text_lines(r: dict[str, Any], width: int, details: bool) -> Iterator[str]:
     yield from _facts(r, width, details)
     yield from _steps(r, width, details)
     yield from _evidence(r, width, details)
+    yield from _stacks(r.get("stacks"), width)
     yield from _timeline(r, width, details)
     if details or r["status"] != "established":
         yield from _hypotheses(r, width, details)
@@ -84,6 +86,17 @@ def _evidence(r: dict[str, Any], width: int, details: bool) -> Iterator[str]:
             if title == "Evidence" and len(shown) < len(cited):
                 yield f"  {len(cited) - len(shown)} more and their context: --verbose"
             yield ""
+
+
+def _stacks(stacks: dict[str, Any] | None, width: int) -> Iterator[str]:
+    """A branch of the tree keeps its indent where it is wrapped."""
+    if stacks is None:
+        return
+    yield "Stacks, by rank"
+    for row in tree(stacks):
+        indent = "  " + " " * (len(row) - len(row.lstrip()))
+        yield from _wrap(row, width, indent, f"{indent}    ")
+    yield ""
 
 
 def _first_of_each(cited: list[dict[str, Any]]) -> list[dict[str, Any]]:

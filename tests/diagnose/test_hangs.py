@@ -1,0 +1,284 @@
+"""Hangs judged by what was collected of them: cause, class, who it is, and what is no hang."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.helpers import job, log_file
+from triage.cli import wiring
+from triage.diagnose.judge import Knowledge, judge
+from triage.domain import Diagnosis, LogFile
+
+BARRIER = ["    barrier (torch/distributed/distributed_c10d.py:5356)", "    save (ckpt.py:40)"]
+PS = "    PID    PPID STAT WCHAN                          ELAPSED COMMAND"
+SMI_HEAD = "| NVIDIA-SMI 535.104.12              Driver Version: 535.104.12   CUDA Version: 12.2     |"
+
+
+@pytest.fixture(scope="module")
+def knowledge() -> Knowledge:
+    return wiring.knowledge()
+
+
+def stack(rank: int, *frames: str, node: str | None = None) -> LogFile:
+    pid = 4000 + rank
+    text = [
+        f"Process {pid}: python train.py --rank {rank}",
+        "Python v3.11.7 (/usr/bin/python3.11)",
+        "",
+        f'Thread {pid} (idle): "MainThread"',
+        *frames,
+        "    main (train.py:104)",
+    ]
+    return log_file("\n".join(text), f"pyspy-{pid}.txt", "stacks", node=node)
+
+
+def others(*ranks: int) -> list[LogFile]:
+    return [stack(rank, *BARRIER) for rank in ranks]
+
+
+def ps(
+    states: dict[int, str], waits: dict[int, str] | None = None, name: str = "ps.txt", node: str | None = None
+) -> LogFile:
+    rows = [
+        f"{4000 + rank:>7} 1000 {state:<4} {(waits or {}).get(rank, '-'):<30} 02:10:11 python train.py --rank {rank}"
+        for rank, state in states.items()
+    ]
+    return log_file("\n".join([PS, *rows]), name, "processes", node=node)
+
+
+def smi(busy: dict[int, int], name: str = "nvidia-smi.txt", node: str | None = None) -> LogFile:
+    rows = [SMI_HEAD]
+    for gpu, percent in busy.items():
+        rows += [
+            f"|   {gpu}  NVIDIA A100-SXM4-80GB          On | 00000000:{7 + gpu:02X}:00.0 Off |                    0 |",
+            f"| N/A   30C    P0              87W / 400W |  40112MiB / 81920MiB |    {percent:>3}%      Default |",
+        ]
+    rows += [
+        f"|    {gpu}   N/A  N/A      {4000 + gpu}      C   /opt/conda/bin/python                    40100MiB |"
+        for gpu in busy
+    ]
+    return log_file("\n".join(rows), name, "fabric", node=node)
+
+
+def verdict(d: Diagnosis) -> tuple[str, str, str, tuple[int, ...]]:
+    return d.outcome, d.failure_type, d.root_cause_class, d.suspects.ranks
+
+
+STANDS: list[tuple[str, list[str], tuple[str, str], str]] = [
+    ("sleep", ["    time_sleep (libpython3.11.so.1.0)", "    backoff (retry.py:8)"], ("hang", "software-bug"), "sleeps in Python"),
+    ("code", ["    spin (mine.py:9)"], ("hang", "software-bug"), "its own code"),
+    ("lock", ["    wait (threading.py:327)", "    flush (tracker.py:22)"], ("hang", "software-bug"), "lock"),
+    ("native", ["    solve_forever (libsolver.so)", "    _call_function_pointer (_ctypes.cpython-311.so)", "    solve (mine.py:9)"], ("hang", "software-bug"), "native code"),
+    ("debugger", ["    readline (<frozen codecs>:322)", "    interaction (pdb.py:504)", "    loss (losses.py:9)"], ("hang", "software-bug"), "debugger"),
+    ("loader", ["    _try_get_data (torch/utils/data/dataloader.py:1275)", "    batches (train.py:40)"], ("hang", "unknown"), "data loader"),
+    ("file", ["    flush (logging/__init__.py:1086)", "    report (metrics.py:7)"], ("hang", "unknown"), "file"),
+    ("collective", ["    broadcast (torch/distributed/distributed_c10d.py:2404)", "    evaluate (train.py:77)"], ("collective-mismatch", "software-bug"), "different collectives"),
+    ("gpu", ["    synchronize (torch/cuda/__init__.py:985)", "    timed (bench.py:12)"], ("hang", "unknown"), ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "frames", "expected", "said"), STANDS, ids=[s[0] for s in STANDS])
+def test_a_rank_that_stands_elsewhere_while_the_others_wait(
+    name: str, frames: list[str], expected: tuple[str, str], said: str, knowledge: Knowledge
+) -> None:
+    d = judge(job(*others(0, 1, 3), stack(2, *frames)), knowledge)
+    assert verdict(d)[:2] == ("hung", expected[0])
+    assert (d.root_cause_class, said in d.root_cause) == (expected[1], True)
+    if name != "gpu":
+        assert (d.suspects.ranks, d.suspects.pids, d.suspects.nodes) == ((2,), (4002,), ())
+        assert any(e.rank == 2 and e.role == "root" for e in d.evidence)
+
+
+STATES: list[tuple[str, str, tuple[str, str], str]] = [
+    ("Dl", "rpc_wait_bit_killable", ("storage-error", "dependency-failure"), "file system"),
+    ("D", "cl_sync_io_wait", ("storage-error", "dependency-failure"), "file system"),
+    ("D", "request_wait_answer", ("storage-error", "dependency-failure"), "file system"),
+    ("D", "nvidia_ioctl", ("hang", "hardware-failure"), "GPU driver"),
+    ("D", "-", ("hang", "unknown"), "state D"),
+    ("Tl", "do_signal_stop", ("hang", "operator-action"), "stopped"),
+    ("Z", "-", ("hang", "unknown"), "has ended"),
+]
+
+
+@pytest.mark.parametrize(("state", "wchan", "expected", "said"), STATES)
+def test_the_state_of_a_process_names_cause_and_node(
+    state: str, wchan: str, expected: tuple[str, str], said: str, knowledge: Knowledge
+) -> None:
+    files = [stack(rank, *BARRIER, node="n7") for rank in (0, 2, 3)]
+    d = judge(
+        job(*files, ps({0: "Rl", 1: state, 2: "Rl", 3: "Sl"}, {1: wchan, 3: "futex_wait_queue"}, node="n7")), knowledge
+    )
+    assert verdict(d) == ("hung", *expected, (1,))
+    assert (d.suspects.nodes, d.suspects.pids) == (("n7",), (4001,))
+    assert said in d.root_cause
+    assert ("ps.txt", 3) in [(e.file, e.line) for e in d.evidence if e.role == "root"]
+
+
+def test_refused_tools_idle_gpu_and_state_are_joined_by_the_process(knowledge: Knowledge) -> None:
+    refused = log_file(
+        "Process 4003: python\nError: Failed to suspend process\nReason: EPERM: Operation not permitted",
+        "pyspy-4003.txt",
+        "stacks",
+        node="n7",
+    )
+    asleep = ps({0: "Rl", 1: "Rl", 2: "Rl", 3: "Dl"}, node="n7")
+    kernel = log_file("[Sat Mar  4 04:00:01 2023] audit: backlog limit exceeded", "dmesg.txt", "kernel", node="n7")
+    d = judge(
+        job(
+            *(stack(rank, *BARRIER, node="n7") for rank in range(3)),
+            refused,
+            asleep,
+            smi({0: 100, 1: 100, 2: 100, 3: 0}, node="n7"),
+            kernel,
+        ),
+        knowledge,
+    )
+    assert verdict(d) == ("hung", "hang", "unknown", (3,))
+    assert (d.suspects.nodes, d.suspects.gpus, d.suspects.pids) == (("n7",), ("3",), (4003,))
+    cited = {e.file for e in d.evidence if e.role == "root"}
+    assert cited == {"ps.txt", "pyspy-4003.txt", "nvidia-smi.txt"}
+    assert "show no fault of a GPU" in d.root_cause
+
+
+def test_where_no_tool_may_attach_anywhere_that_says_nothing_of_a_process(knowledge: Knowledge) -> None:
+    refused = [
+        log_file(
+            f"# py-spy dump --pid {4000 + n}: exit code 1\nError: Failed to suspend process\nReason: EPERM: Operation not permitted",
+            f"pyspy-{4000 + n}.txt",
+            "stacks",
+        )
+        for n in range(4)
+    ]
+    assert judge(job(*refused), knowledge).suspects.ranks == ()
+
+
+def test_a_worker_in_the_kernel_explains_the_loader_that_waits_for_it(knowledge: Knowledge) -> None:
+    loader = stack(2, "    _try_get_data (torch/utils/data/dataloader.py:1275)", "    batches (train.py:40)")
+    rows = ps({0: "Rl", 1: "Rl", 2: "Sl", 3: "Rl"})
+    worker = log_file(
+        "\n".join([PS, "   5555 4002 D    nfs_wait_bit_killable          02:10:10 pt_data_worker"]),
+        "ps2.txt",
+        "processes",
+    )
+    d = judge(job(*others(0, 1, 3), loader, rows, worker), knowledge)
+    assert verdict(d) == ("hung", "storage-error", "dependency-failure", (2,))
+
+
+def test_a_rank_without_process_and_stack_is_waited_for(knowledge: Knowledge) -> None:
+    d = judge(job(*others(0, 1, 3), log_file("world_size=4\nstart")), knowledge)
+    assert verdict(d) == ("hung", "hang", "unknown", (2,))
+
+
+def test_ranks_that_wait_for_others_to_join(knowledge: Knowledge) -> None:
+    frames = ["    _store_based_barrier (torch/distributed/distributed_c10d.py:300)", "    setup (train.py:9)"]
+    d = judge(job(*(stack(rank, *frames) for rank in range(3))), knowledge)
+    assert verdict(d) == ("hung", "hang", "config-error", ())
+    assert "master address" in " ".join(step.step for step in d.remediation)
+
+
+EPOCHS = "[2022-04-26 13:57:20,{ms}][INFO][train_epoch]:Rank:{rank} Epoch:[{epoch}][20384/all] Net Time 0.705(0.890) Loss 0.3403(0.3792) LR 0.00021887"
+
+
+def test_ranks_in_another_epoch_at_the_same_time(knowledge: Knowledge) -> None:
+    epochs = {2: 48, 1: 48, 4: 49, 3: 49, 0: 49, 7: 49, 5: 48, 6: 49}
+    text = "\n".join(
+        EPOCHS.format(ms=757 + at, rank=rank, epoch=epoch) for at, (rank, epoch) in enumerate(epochs.items())
+    )
+    d = judge(job(log_file(text)), knowledge)
+    assert verdict(d) == ("hung", "hang", "data-error", (1, 2, 5))
+
+
+def test_ranks_that_change_epochs_one_after_the_other_do_not_hang(knowledge: Knowledge) -> None:
+    text = "\n".join(
+        f"[2022-04-26 13:57:2{rank},100][INFO]:Rank:{rank} Epoch:[{48 + (rank > 1)}][{1 if rank > 1 else 20384}/20384] Loss 0.3403"
+        for rank in range(4)
+    )
+    assert judge(job(log_file(text)), knowledge).outcome != "hung"
+
+
+def channels(node: int, via: str) -> list[str]:
+    return [
+        f"gpu-{node}:1136:1191 [{n}] NCCL INFO Channel 00 : {n}[5f000] -> {n + 1}[5b000] [send] via {via}"
+        for n in range(2)
+    ]
+
+
+def test_gpu_direct_on_some_nodes_only_before_the_first_step(knowledge: Knowledge) -> None:
+    uneven = "\n".join([*channels(1, "NET/IB/0/GDRDMA"), *channels(2, "P2P/IPC")])
+    d = judge(job(log_file(uneven)), knowledge)
+    assert (d.outcome, d.failure_type, d.root_cause_class) == ("hung", "hang", "config-error")
+    assert "NCCL_NET_GDR_LEVEL" in " ".join(step.step for step in d.remediation)
+    for even in (
+        [*channels(1, "P2P/IPC"), *channels(1, "NET/IB/0/GDRDMA")],
+        [*channels(1, "P2P/IPC"), *channels(2, "P2P/IPC")],
+    ):
+        assert judge(job(log_file("\n".join(even))), knowledge).outcome != "hung"
+    steps = [f"step {n} | loss 2.{n} | lr 1e-4" for n in range(1, 9)]
+    assert judge(job(log_file("\n".join([uneven, *steps]))), knowledge).outcome != "hung"
+
+
+RAS = """NCCL version 2.24.3 compiled with CUDA 12.6
+Job summary
+===========
+Warnings
+========
+
+#0-0 (27a079b828ff1a75) MISMATCH
+  Communicator ranks have different AllReduce operation counts
+  7 ranks have launched up to operation {most}
+  Rank 7 has launched up to operation 60 -- GPU 3 managed by process 1650386 on node node1
+"""
+DEAD = """NCCL version 2.24.3 compiled with CUDA 12.6
+Job summary
+===========
+Errors
+======
+
+DEAD
+  1 job process is considered dead (unreachable via the RAS network)
+  Process 3487984 on node 172.16.64.213 managing GPU 5
+"""
+
+
+def test_what_nccl_itself_watches(knowledge: Knowledge) -> None:
+    behind = judge(job(log_file(RAS.format(most=64), "ncclras.txt", "processes")), knowledge)
+    assert (behind.outcome, behind.suspects.ranks, behind.suspects.pids) == ("hung", (7,), (1650386,))
+    one = judge(job(log_file(RAS.format(most=61), "ncclras.txt", "processes")), knowledge)
+    assert one.outcome != "hung", "ranks of a job that runs differ by one"
+    dead = judge(job(log_file(DEAD, "ncclras.txt", "processes")), knowledge)
+    assert (dead.outcome, dead.suspects.nodes, dead.suspects.pids) == ("hung", ("172.16.64.213",), (3487984,))
+
+
+def test_a_job_that_moves_or_computes_does_not_hang(knowledge: Knowledge) -> None:
+    places = (
+        ["    conv (model.py:33)"],
+        ["    norm (model.py:60)"],
+        ["    backward (model.py:90)"],
+        ["    attend (model.py:12)"],
+    )
+    busy = smi(dict.fromkeys(range(4), 97))
+    healthy = ps(dict.fromkeys(range(4), "Rl"))
+    once = judge(job(*(stack(rank, *frames) for rank, frames in enumerate(places)), busy, healthy), knowledge)
+    assert (once.outcome, once.suspects.ranks) == ("unknown", ())
+    assert "again after a minute" in once.root_cause
+    later = [
+        log_file(
+            stack(rank, *places[(rank + 1) % 4]).lines
+            and "\n".join(x.text for x in stack(rank, *places[(rank + 1) % 4]).lines),
+            f"pyspy-{4000 + rank}.2.txt",
+            "stacks",
+        )
+        for rank in range(4)
+    ]
+    twice = judge(job(*(stack(rank, *frames) for rank, frames in enumerate(places)), *later, busy, healthy), knowledge)
+    assert (twice.outcome, twice.suspects.ranks) == ("healthy", ())
+
+
+def test_what_other_processes_of_the_node_do_is_nothing_to_the_job(knowledge: Knowledge) -> None:
+    rows = [
+        PS,
+        "    812    2 D    md_thread          9-02:10:11 [md127_raid1]",
+        "   9000    1 T    do_signal_stop     00:10:11 vim notes.txt",
+    ]
+    d = judge(job(*others(0, 1, 2, 3), log_file("\n".join(rows), "ps.txt", "processes")), knowledge)
+    assert (d.outcome, d.suspects.ranks, d.suspects.pids) == ("hung", (), ())

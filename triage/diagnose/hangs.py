@@ -1,0 +1,288 @@
+"""Which process holds the others up, by all that was collected of a hung job, as findings of the judge. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from triage.diagnose import made_hangs as made
+from triage.domain import JobLog, LogLine, Signature, Suspects
+from triage.evidence import manifest, mounts, pace
+from triage.evidence.match import Finding
+from triage.evidence.processes import short
+from triage.evidence.procstate import DRIVER, SLEEPS, STORAGE
+from triage.evidence.ras import Named
+from triage.evidence.scene import Process, Scene, scene
+from triage.evidence.stacks import Seen, other_threads
+from triage.text import rank_ranges
+
+Best = Mapping[tuple[str, int], Finding]
+_ON_NODE = frozenset(
+    s.id for s in (made.FROZEN, made.MOUNT, made.DRIVER, made.ASLEEP, made.STOPPED, made.DEFUNCT, made.SILENT, made.IDLE, made.LOST)
+)  # fmt: skip
+_KERNEL = ("kernel.hung-task", "kernel.stack-storage", "kernel.stack-driver")
+SAID = frozenset({made.UNSEEN.id, made.LATE.id})  # of which no process is named
+_MOST = 8  # culprits that are named
+
+
+@dataclass(frozen=True, slots=True)
+class Culprit:
+    """A process that the others wait for, by the strongest that was seen of it."""
+
+    signature: Signature
+    line: LogLine
+    process: Process
+    also: tuple[tuple[Signature, LogLine], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Hang:
+    scene: Scene = field(default_factory=Scene)
+    culprits: tuple[Culprit, ...] = ()
+    others: tuple[Finding, ...] = ()  # that name no process, or go with the culprits
+
+    def about(self, pids: Sequence[int], ranks: Sequence[int]) -> list[Finding]:
+        """What was seen of these processes, the strongest first."""
+        of = [c for c in self.culprits if c.process.pid in pids or (c.process.pid is None and c.process.rank in ranks)]
+        return [Finding(line, sig, _groups(c.process)) for c in of for sig, line in ((c.signature, c.line), *c.also)]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        own = [Finding(c.line, c.signature, _groups(c.process)) for c in self.culprits]
+        also = [Finding(line, sig, _groups(c.process)) for c in self.culprits for sig, line in c.also]
+        return (*own, *also, *self.others)
+
+
+def _groups(p: Process) -> dict[str, str]:
+    named = {"rank": p.rank, "node": p.node, "pid": p.pid}
+    return {name: str(value) for name, value in named.items() if value is not None}
+
+
+def look(log: JobLog, best: Best, stepped: bool) -> Hang:
+    """best: what signatures found; stepped: the job made steps."""
+    told = manifest.read(log.files)
+    found = scene(log, told.ranks)
+    judge = _Judge(found, told, mounts.sick(log.files), best)
+    culprits = judge.culprits()
+    others = (*judge.of_nodes(culprits), *_of_logs(log, bool(culprits), stepped))
+    return Hang(found, tuple(culprits[:_MOST]), others)
+
+
+class _Judge:
+    def __init__(self, found: Scene, told: manifest.Manifest, sick: Sequence[mounts.Mount], best: Best) -> None:
+        self._scene, self._told, self._sick, self._best = found, told, sick, best
+        self._ranks = [p for p in found.processes if _is_rank(p, found.processes)]
+        self._blocked = {f.groups.get("pid"): f for f in best.values() if f.signature.id == "kernel.hung-task"}
+
+    def culprits(self) -> list[Culprit]:
+        found: list[Culprit] = []
+        for p in self._ranks:
+            chosen = self._by_state(p) or self._by_stack(p) or self._by_silence(p) or self._by_gpu(p)
+            if chosen:
+                found.append(Culprit(*chosen, p, tuple(self._also(p, chosen))))
+        found += self._by_ras(found)
+        if len(found) * 2 > len(self._ranks) and len(self._ranks) > 2:
+            found = [
+                c for c in found if c.signature.id not in (made.SILENT.id, made.IDLE.id)
+            ]  # then the tool is at fault
+        return sorted(found, key=lambda c: -c.signature.weight)
+
+    # ------------------------------------------------------------------------------------------ of one process
+    def _by_state(self, p: Process) -> tuple[Signature, LogLine] | None:
+        state = p.state
+        if state is None or state.letter not in "DTZ":
+            return None
+        if state.letter == "T":
+            return made.STOPPED, state.line
+        if state.letter == "Z":
+            return made.DEFUNCT, state.line
+        where = [state.wchan, *(f.function for dump in p.dumps for f in dump.kernel)]
+        if any(STORAGE.search(name) for name in where):
+            return made.FROZEN, state.line
+        if any(DRIVER.search(name) for name in where):
+            return made.DRIVER, state.line
+        if self._blocked.get(str(p.pid)):
+            return made.ASLEEP_ALSO, state.line  # the kernel's own log says in what
+        return (made.FROZEN if self._hangs_on(p) else made.ASLEEP), state.line
+
+    def _hangs_on(self, p: Process) -> bool:
+        return any(
+            m.how == "hangs" and (m.node is None or p.node is None or short(m.node) == short(p.node))
+            for m in self._sick
+        )
+
+    def _by_stack(self, p: Process) -> tuple[Signature, LogLine] | None:
+        seen = next((s for s in self._scene.odd if self._scene.of(s) is p), None)
+        if seen is None:
+            return None
+        if seen.doing in ("collective", "point-to-point"):
+            return made.DIVERGED, seen.line
+        if seen.doing == "data-loader" and (worker := self._stuck_worker(p)):
+            return worker
+        if seen.doing == "code" and p.state is not None and SLEEPS.search(p.state.wchan):
+            return made.apart("sleep"), seen.line
+        return made.apart(seen.doing), seen.line
+
+    def _stuck_worker(self, p: Process) -> tuple[Signature, LogLine] | None:
+        """Of the processes that load its data, one that is stopped or waits in the kernel."""
+        for child in self._scene.processes:
+            if _started(p, child) and (stuck := self._by_state(child)):
+                return stuck
+        return None
+
+    def _by_silence(self, p: Process) -> tuple[Signature, LogLine] | None:
+        """No tool got a stack of it, though others gave theirs."""
+        if p.refused is None or not self._scene.seen:
+            return None
+        return made.SILENT, p.refused
+
+    def _by_gpu(self, p: Process) -> tuple[Signature, LogLine] | None:
+        looked = self._scene.seen or self._scene.odd or any(q.refused for q in self._ranks)
+        return (made.IDLE, p.idle.line) if p.idle and looked and not any(d.threads for d in p.dumps) else None
+
+    def _also(self, p: Process, chosen: tuple[Signature, LogLine]) -> Iterator[tuple[Signature, LogLine]]:
+        if p.refused and p.refused is not chosen[1]:
+            yield made.REFUSED, p.refused
+        if p.idle and p.idle.line is not chosen[1]:
+            yield made.IDLE_ALSO, p.idle.line
+        stack = next((s for s in self._scene.seen if self._scene.of(s) is p), None)
+        if stack and stack.line is not chosen[1]:
+            yield made.ALSO, stack.line
+        if stack and stack.standing.call and stack.standing.call.line is not stack.line:
+            yield made.CALL, stack.standing.call.line
+        if stack and stack in self._scene.odd:
+            yield from ((made.THREAD, line) for line in other_threads(stack))
+
+    def _by_ras(self, found: Sequence[Culprit]) -> list[Culprit]:
+        """Those that NCCL itself names. Ranks of a job that runs differ by one operation, and go on."""
+        ras = self._scene.ras
+        sure = ras.spread > 1 or ras.still or bool(self._scene.odd)
+        named = [(made.LOST, n) for n in ras.lost] + [(made.BEHIND, n) for n in ras.behind if sure]
+        known = {(c.process.rank, c.process.pid) for c in found}
+        fresh = [
+            (sig, n)
+            for sig, n in named
+            if not any(n.pid == pid or (n.rank is not None and n.rank == r) for r, pid in known)
+        ]
+        return [Culprit(sig, n.line, self._process(n)) for sig, n in fresh]
+
+    def _process(self, named: Named) -> Process:
+        same = [p for p in self._scene.processes if p.pid == named.pid]
+        if len(same) == 1:
+            return same[0]
+        return Process(named.pid, named.node, named.rank, gpu=int(named.gpu) if named.gpu.isdigit() else None)
+
+    # ------------------------------------------------------------------------------------------ of all
+    def of_nodes(self, culprits: Sequence[Culprit]) -> Iterator[Finding]:
+        stacks, seen = self._scene.stacks, self._scene.seen
+        waiting = [s for s in seen if s.waits and s not in self._scene.odd]
+        if culprits and waiting:
+            yield Finding(waiting[0].line, made.WAIT)
+        elif stacks and waiting and len(waiting) == len(seen):
+            yield from self._all_wait(waiting, stacks.missing)
+        for mount in self._sick:
+            stuck = any(c.signature.id in (made.FROZEN.id, "hang.file") for c in culprits)
+            groups = {"node": mount.node} if mount.node else {}
+            yield Finding(mount.line, made.MOUNT_ALSO if stuck or mount.how != "hangs" else made.MOUNT, groups)
+
+    def _all_wait(self, waiting: Sequence[Seen], missing: Sequence[int]) -> Iterator[Finding]:
+        """All that were seen wait: for those that were not, or in the network."""
+        if all(s.doing == "rendezvous" for s in waiting):
+            yield Finding(waiting[0].line, made.LATE)
+        elif missing:
+            yield from (Finding(waiting[0].line, made.UNSEEN, {"rank": str(rank)}) for rank in missing[:1])
+
+
+def _is_rank(p: Process, all_: Sequence[Process]) -> bool:
+    """A rank of the job, and none of the other processes of its node; what a rank started is not one, though it has its variables."""
+    known = p.rank is not None or p.gpu is not None or p.local_rank is not None
+    if not (known or p.refused or any(dump.threads for dump in p.dumps)):
+        return False
+    return not (
+        p.helps or any(p is not q and _started(q, p) and (q.rank == p.rank or q.rank is not None) for q in all_)
+    )
+
+
+def _started(parent: Process, p: Process) -> bool:
+    return p.state is not None and p.state.parent is not None and p.state.parent == parent.pid and p.node == parent.node
+
+
+def _of_logs(log: JobLog, sure: bool, stepped: bool) -> Iterator[Finding]:
+    behind, _ = pace.apart(log.files)
+    for at in behind:
+        yield Finding(at.line, replace(made.EPOCHS, role="context") if sure else made.EPOCHS, {"rank": str(at.rank)})
+    uneven = None if stepped or sure else pace.without_gdr(log.files)
+    if uneven:
+        for line in uneven[1]:
+            yield Finding(line, made.GDR, {"node": line.node} if line.node else {})
+
+
+# ---------------------------------------------------------------------------------------------- said of it
+def suspects(hang: Hang, root: Signature, type_: str) -> Suspects | None:
+    """Of a hang that was looked at: who it is. None where these facts do not tell."""
+    chosen = [c for c in hang.culprits if c.signature.id == root.id]
+    if not chosen and (root.id in _KERNEL or type_ in ("storage-error", "hang", "nccl-timeout")):
+        strongest = [c for c in hang.culprits if c.signature.weight == hang.culprits[0].signature.weight]
+        in_kernel = [c for c in hang.culprits if c.process.state and c.process.state.letter == "D"]
+        chosen = in_kernel if root.id in _KERNEL or type_ == "storage-error" else strongest
+    if not chosen:
+        return None
+    on_node = root.id in _KERNEL or any(c.signature.id in _ON_NODE for c in chosen)
+    processes = [c.process for c in chosen]
+    return Suspects(
+        nodes=tuple(dict.fromkeys(p.node for p in processes if p.node)) if on_node else (),
+        ranks=tuple(sorted({p.rank for p in processes if p.rank is not None})),
+        gpus=tuple(dict.fromkeys(str(p.gpu) for p in processes if p.gpu is not None)) if on_node else (),
+        pids=tuple(dict.fromkeys(p.pid for p in processes if p.pid is not None)),
+    )
+
+
+def told(hang: Hang, log: JobLog, gpu_faults: bool) -> list[str]:
+    """Who waits for whom, in sentences."""
+    out: list[str] = []
+    if hang.culprits:
+        first = hang.culprits[0]
+        ranks = sorted(
+            {
+                c.process.rank
+                for c in hang.culprits
+                if c.signature.id == first.signature.id and c.process.rank is not None
+            }
+        )
+        among = f"ranks {rank_ranges(ranks)}, of which " if len(ranks) > 1 else ""
+        out.append(f"The others wait for {among}{first.process.place}{_standing(hang, first)}.")
+    stacks = hang.scene.stacks
+    waiting = [c for c in stacks.classes if not c.odd and c.calls] if stacks else []
+    if waiting:
+        most = waiting[0]
+        who = f"rank {rank_ranges(most.ranks)}" if most.ranks else f"{most.processes} processes"
+        out.append(
+            f"{who[:1].upper()}{who[1:]} waits in {most.calls.split(' (')[0]}."
+            if len(most.ranks) == 1
+            else f"{_plural(who)} wait in {most.calls.split(' (')[0]}."
+        )
+    for node, n in (stacks.fewer if stacks else ())[:3]:
+        out.append(f"Node {node} gave {n} {'stack' if n == 1 else 'stacks'} fewer than the others.")
+    if hang.culprits and not gpu_faults and any(f.kind == "kernel" for f in log.files):
+        out.append("The kernel logs show no fault of a GPU.")
+    return out
+
+
+def _plural(who: str) -> str:
+    return "Ranks" + who[4:] if who.startswith("rank ") else who[:1].upper() + who[1:]
+
+
+def _standing(hang: Hang, culprit: Culprit) -> str:
+    stack = next((s for s in hang.scene.seen if hang.scene.of(s) is culprit.process), None)
+    if stack is None:
+        return ""
+    frame = stack.standing.own[-1]
+    call = stack.standing.call_name
+    inside = f", in {call}" if call and call != frame.function else ""
+    return f", which stands in {frame.function} ({frame.file}{f':{frame.number}' if frame.number else ''}){inside}"
+
+
+def moves(hang: Hang) -> bool:
+    """Was each process looked at more than once, and did most stand elsewhere the next time?"""
+    stacks = hang.scene.stacks
+    return stacks is not None and stacks.moving > stacks.again and not hang.culprits
