@@ -38,6 +38,24 @@ KeepGood = Callable[[int, JobPrint, JobLog], None]  # an incident that is a run 
 
 
 @dataclass(frozen=True, slots=True)
+class AskedJob:
+    """A job that was asked for by its id. ids: as in JobLog; said: as in Diagnosis.account.
+
+    nodes, name, user: as its scheduler has them.
+
+    inputs: what its scheduler says of it; now: what it says of today, which does not tell one run from another.
+    """
+
+    ids: tuple[str, ...]
+    inputs: tuple[streams.Input, ...] = ()
+    now: tuple[streams.Input, ...] = ()
+    nodes: tuple[str, ...] = ()
+    name: str = ""
+    user: str = ""
+    said: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Parts:
     """What a pipeline is made of. recall, remember, record and rules may fail: a diagnosis is published all the same.
 
@@ -59,20 +77,22 @@ class Parts:
     good: GoodRunOf | None = None
     keep: KeepGood | None = None
     failed: Callable[[Exception], None] = field(default=lambda _error: None)  # is given what broke the model's stage
+    job: AskedJob | None = None
     identify: bool = False  # unrecorded too, so that what was recorded of these very files is no similar incident
     jobs: int = 1  # processes that read large inputs
 
 
 def read(paths: Sequence[str], parts: Parts) -> JobLog:
     """One job's files, scanned and assembled; the last run of each. Errors: InputError if nothing is readable."""
-    inputs, missing = _inputs(paths)
+    inputs, missing = _inputs(paths, parts.job)
     contents, kind = _contents(inputs, parts)
     rules, notes = learned.in_force(parts.rules, kind)
     scanner = _scanner(parts, learned.applied(rules), len(inputs))
     files = scanning.read(scanner, contents, parts.jobs, parts.tell)
-    read_from = identity.identify(inputs) if parts.record is not None or parts.identify else ()
+    lasting = [item for item in inputs if parts.job is None or item not in parts.job.now]
+    read_from = identity.identify(lasting) if parts.record is not None or parts.identify else ()
     last, earlier = attempts.last_job(together.together(files))
-    return JobLog(last, (*missing, *earlier), kind, rules, notes, read_from)
+    return JobLog(last, (*missing, *earlier), kind, rules, notes, read_from, parts.job.ids if parts.job else ())
 
 
 @dataclass(slots=True)
@@ -110,8 +130,16 @@ def _contents(inputs: Sequence[streams.Input], parts: Parts) -> tuple[list[_Cont
     return contents, jobprint.job_print(content.head() for content in output[: jobprint.MAX_HEADS])
 
 
-def _inputs(paths: Sequence[str]) -> tuple[tuple[streams.Input, ...], tuple[str, ...]]:
-    inputs, missing = sources.discover(paths)
+def _inputs(paths: Sequence[str], job: AskedJob | None = None) -> tuple[tuple[streams.Input, ...], tuple[str, ...]]:
+    """What the scheduler says of the job is an input as its files are, and stands without them."""
+    beside = (*job.inputs, *job.now) if job else ()
+    try:
+        inputs, missing = sources.discover(paths) if paths or not beside else ((), ())
+    except InputError as error:
+        if not beside:
+            raise
+        inputs, missing = (), (error.message,)
+    inputs = (*inputs, *beside)
     if not inputs:
         raise InputError("; ".join(missing) or "nothing to read", "give log files, folders, or - for stdin")
     return inputs, missing
@@ -167,7 +195,7 @@ def diagnose(paths: Sequence[str], parts: Parts, good: GoodRun | None = None) ->
     hiders = learned.hiders(log, result)
     said = [hider.note(retired=_writes(parts)) for hider in hiders]
     result = replace(result, missing=(*result.missing, *parts.notes, *log.notes, *said))
-    result = _about(log, result)
+    result = _about(log, result, parts)
     clock.lap("judge")
     result = _against_good(log, result, good, parts)
     clock.lap("compare")
@@ -194,11 +222,20 @@ def diagnose(paths: Sequence[str], parts: Parts, good: GoodRun | None = None) ->
     return result, document
 
 
-def _about(log: JobLog, result: Diagnosis) -> Diagnosis:
+def _about(log: JobLog, result: Diagnosis, parts: Parts) -> Diagnosis:
     """With what the record keeps of the log besides."""
+    job = parts.job or AskedJob(())
     nodes = itertools.islice(dict.fromkeys(nodes_of(log)), MOST_NODES)
     rules = tuple(rule.rule.id for rule in log.learned if rule.state == "active")
-    return replace(result, nodes=tuple(nodes), inputs=log.inputs, learned=rules)
+    return replace(
+        result,
+        nodes=job.nodes[:MOST_NODES] or tuple(nodes),
+        job_name=job.name or result.job_name,
+        job_user=job.user or result.job_user,
+        account=job.said,
+        inputs=log.inputs,
+        learned=rules,
+    )
 
 
 def compress(paths: Sequence[str], parts: Parts) -> Folded:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +25,9 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 def diagnose(
     paths: list[str] | None = typer.Argument(
         None, metavar="PATH...", help="Log files, folders of per-rank files, or - for stdin; .gz .zst .xz .bz2 too."
+    ),
+    job: str | None = typer.Option(
+        None, "--job", metavar="ID", help="A Slurm job: its state, nodes and log files by sacct and scontrol."
     ),
     format: str | None = typer.Option(None, "--format", help="text, json or markdown.", show_default="text"),  # noqa: A002
     good: list[str] | None = typer.Option(
@@ -53,21 +57,25 @@ def diagnose(
 ) -> int:
     """Name the root cause of a failed job from its logs, citing lines.
 
+    --job 123, 123_4 or 123_[1-4] of an array (its failed tasks), 123+1, 123.0: Slurm is asked; PATHs are read besides.
+
     Exit codes: 0 a cause was found or the job is healthy, 1 the cause is unknown, 2 the input cannot be read.
     """
-    if not paths:
-        raise UsageError("no input", "give log files, folders, or - for stdin: triage diagnose job.out")
+    if not paths and job is None:
+        raise UsageError("no input", "give log files, folders, - for stdin, or a Slurm job: triage diagnose job.out")
     chosen = output.check_format(format)
-    from triage import pipeline
-    from triage.cli import asking, good_runs, wiring
+    from triage.cli import asking, good_runs, tasks, wiring
 
     settings = wiring.settings(llm, llm_samples=samples, llm_critic=None if critic is None else str(int(critic)))
-    record = replay is None if record is None else record
+    wanted, record = record is True, replay is None if record is None else record
     rules = wiring.learned_rules(settings, writes=record)
     parts = wiring.parts(settings, output.teller(quiet), record=record, rules=rules, new=new)
     parts = wiring.with_good_runs(parts, settings, writes=record)
     if print_prompt:
-        output.write(_prompt(paths, replace(parts, record=None), settings))
+        with tasks.cases(job, paths or (), None) as cases:
+            output.write(
+                _prompt(cases[0].paths, replace(wiring.for_job(parts, settings, cases[0], new), record=None), settings)
+            )
         return 0
     if trace or replay:
         model = _traced(settings, trace, replay)
@@ -79,15 +87,20 @@ def diagnose(
         raise UsageError("--good none stands beside a path", "give the paths of one good run, or none")
     known = good_runs.of_files(good, parts) if good and not alone else None
     parts = replace(parts, failed=output.tell_failure) if verbose else parts
-    result, document = pipeline.diagnose(paths, replace(parts, good=None) if good else parts, known)
+    parts = replace(parts, good=None) if good else parts
+    with tasks.cases(job, paths or (), settings.home if record else None) as cases:
+        groups = tasks.diagnose(cases, parts, settings, known, new=new, live=wanted)
     output.clear_progress(quiet)
-    output.print_result(document, chosen, verbose)
+    output.print_result(tasks.document(groups), chosen, verbose)
+    if chosen != "json" and (beside := tasks.as_text(groups, output.width(), chosen == "markdown")):
+        output.write_last(beside)
+    result = groups[0][0].result
     if verbose:
         output.note(", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in result.timing.items()))
     return 1 if result.status == "unknown" else 0
 
 
-def _prompt(paths: list[str], parts: Parts, settings: Settings) -> str:
+def _prompt(paths: Sequence[str], parts: Parts, settings: Settings) -> str:
     """For those who ask a model of their own by hand: as a model of the settings would get it."""
     from triage import kb, pipeline, prompts
     from triage.agents.case import Case, inputs

@@ -23,6 +23,7 @@ from triage.runbooks import runbooks
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from triage.cli.slurm_job import Case
     from triage.compress.verify import Verifier
     from triage.llm.private import Private
     from triage.llm.values import ChatModel
@@ -106,6 +107,14 @@ def with_good_runs(parts: Parts, chosen: Settings, writes: bool) -> Parts:
     return replace(parts, good=known.last, keep=known.keep if writes else None)
 
 
+def for_job(parts: Parts, chosen: Settings, job: Case, new: bool) -> Parts:
+    """The same for a job that was asked for by its id, and which is recorded under it."""
+    if job.asked is None:
+        return parts
+    record = _record(chosen, new, job) if parts.record else None
+    return replace(parts, job=job.asked, notes=(*job.notes, *parts.notes), record=record)
+
+
 def learned_rules(chosen: Settings, writes: bool) -> Rules:
     """writes: what they take is counted, and one that would have hidden evidence is retired."""
     from triage.cli.learned_rules import LearnedRules
@@ -143,10 +152,13 @@ def fill_index(chosen: Settings) -> None:
         recalling.retriever(chosen).sync()
 
 
-def _record(chosen: Settings, new: bool) -> Record:
+def _record(chosen: Settings, new: bool, asked: Case | None = None) -> Record:
     def record(result: Diagnosis, document: dict[str, Any]) -> Filed:
         in_force = {s.name: getattr(chosen, s.name) for s in config.SETTINGS}  # the store leaves secrets out
-        job, window = job_of(result), timedelta(hours=chosen.merge_hours)
+        job = job_of(result)
+        if asked is not None and asked.asked is not None:  # lost is what the log tells, else all that the job used
+            job = replace(job, scheduler="slurm", gpu_hours=asked.gpu_hours if job.gpu_hours is None else job.gpu_hours)
+        window = timedelta(hours=chosen.merge_hours)
         with store(chosen) as opened:
             filed = opened.file(result, document, job, in_force, kb_version=kb.version(), window=window, new=new)
         if result.outcome != "healthy":

@@ -154,6 +154,8 @@ def node_of(finding: Finding, file: LogFile | None = None) -> str | None:
 
 
 def job_of(facts: Facts, told: Sequence[Finding]) -> str:
-    """The id of the job: as the lines of its failure say it, those of its cause (`told`) first, else as its files do."""
+    """The id of the job: as it was asked for, as the lines of its failure say it, those of its cause (`told`) first, else as its files do."""
+    if facts.log.job_ids:
+        return facts.log.job_ids[0]
     rest = [f for f in facts.findings if f.signature.role in ("root", "cascade")]
     return job_id(facts.log.files, [f.line.text for f in (*told, *rest)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from triage.diagnose import ended, flight, hangs, ownwords, silence, story, wording
+from triage.diagnose import accounted, ended, flight, hangs, ownwords, silence, story, wording
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.cause_class import cause_class, common_to_all
 from triage.diagnose.evidence_list import cite
@@ -112,6 +112,7 @@ def _with_cause(facts: Facts, verdict: Verdict, evidence: list[Evidence], knowle
     own_file = next(f for f in facts.log.files if f.name == root.first.line.file)
     told = [
         *ownwords.reason_told(root.first, own_file.lines),
+        *accounted.who_cancelled(root.failure_type, facts.log),
         *wording.of_memory(root),
         *wording.own_code(facts, root),
         *([before.said] if before else []),

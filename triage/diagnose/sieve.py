@@ -77,7 +77,8 @@ def drop_ignored(best: dict[tuple[str, int], Finding], log: JobLog, tracebacks: 
 def drop_other_jobs(best: dict[tuple[str, int], Finding], log: JobLog) -> None:
     """Scheduler files hold the lines of all jobs: those that name another one than ours, or a node that is not ours, go."""
     own = [f for f in log.files if f.kind == "job"]
-    mine = _Names(job_id(own), node_numbers(own))
+    asked = frozenset(log.job_ids)
+    mine = _Names(log.job_ids[0], asked) if asked else _Names(job_id(own), node_numbers(own))
     scheduler = {f.name for f in log.files if f.kind in ("slurm", "sacct")}
     nodes = known_nodes(replace(log, files=tuple(f for f in log.files if f.name not in scheduler)))
     for key, finding in list(best.items()):

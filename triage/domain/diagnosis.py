@@ -245,6 +245,9 @@ class Diagnosis:
     job: str = ""  # the scheduler's id of the job, where a line or a file name says it
     job_name: str = ""  # where a line says it, as the next
     job_user: str = ""  # the account that it ran under
+    account: tuple[
+        str, ...
+    ] = ()  # of a job that was asked for by its id: it in one line, then what is to be said of it
     timeline: Timeline = Timeline()
     recurrence: Recurrence = Recurrence()
     nodes: tuple[str, ...] = ()  # that its lines come from

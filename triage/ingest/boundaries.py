@@ -51,6 +51,7 @@ _ENDED = re.compile(
     r"|\b(?:[Tt]raining|[Jj]ob|[Rr]un|[Ee]valuation|[Ss]cript|[Aa]ll)\b.{0,20}\b(?:completed?|finished|done|ended)\b"
 )
 _NOT_SPLIT = re.compile(r"\bkernel: |Linux version \d|^(?:<\d+>)?\[ *\d+\.\d{6}\]|Command line: BOOT_IMAGE")
+_TABLE = "JobID|"  # how the scheduler's accounting begins: with its columns, once for each attempt
 _DATED = b"a line that is a date"
 _RULED = re.compile(rb"[-=+|_*# ]{2,}")
 
@@ -74,6 +75,7 @@ class Boundaries:
     def __init__(self) -> None:
         self._opening: list[bytes] = []
         self._split = True
+        self._table = ""  # the first line of a table of the accounting
         self._kinds: dict[bytes, str] = {}  # by outline
         self._possible: dict[bytes, bool] = {}  # by skeleton
         self._before: deque[bytes] = deque(maxlen=_LOOK_BACK)
@@ -102,6 +104,8 @@ class Boundaries:
     def _learn(self, lines: Sequence[bytes]) -> None:
         head = [line for line in lines[:100] if line.strip()][:_OPENING]
         self._opening = [_shape(line) for line in head]
+        first = readable(head[0][:_SEEN]).strip() if head else ""
+        self._table = first if first.startswith(_TABLE) else ""
         self._split = not any(_NOT_SPLIT.search(readable(line[:400])) for line in lines[:20])
 
     def signs(self, block: Block) -> frozenset[str]:
@@ -151,6 +155,8 @@ class Boundaries:
     def _kind(self, outline: bytes) -> str:
         """Of all lines with the outline; what a candidate really says is looked at again."""
         text = _outline_text(outline)
+        if self._table and text.strip() == self._table:
+            return "table"
         if "CANCELLED" in text and _CANCELLED.search(text):
             return "cancelled"
         if ("id" in text or "ID" in text) and _JOB_ID.search(text):
@@ -166,6 +172,8 @@ class Boundaries:
         if kind == "cancelled":
             self._cancelled = True
             return False
+        if kind == "table":
+            return True
         if kind == "job":
             return self._other_job(lines, at, number)
         if kind == "restart":

@@ -10,21 +10,22 @@ from triage.heads import split
 
 _LOOK_BACK = 60
 _TELLING = 200  # lines of an earlier run
+_ROW = r"^\d{1,12}(?:[_+]\d{1,9})?\|"  # of a job itself, not of a step, in the accounting
 # Ended from outside: decides wherever it stands, as the shutdown that follows it prints errors of every kind.
 _INTERRUPTED = re.compile(
     r"\*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT |DUE TO (?:TIME LIMIT|PREEMPTION)|[Tt]erminated due to preemption"
-    r"|PREEMPTED|SignalException: Process \d+ got signal: (?:15|2)\b|^KeyboardInterrupt|\bspot (?:instance )?interruption"
+    rf"|PREEMPTED|{_ROW}(?:TIMEOUT|DEADLINE|REQUEUED|CANCELLED[\w ]{{0,80}})\||SignalException: Process \d+ got signal: (?:15|2)\b|^KeyboardInterrupt|\bspot (?:instance )?interruption"
 )
 _NODE_FAILED = re.compile(r"DUE TO NODE[ _]FAILURE|NODE_FAIL")
 _FAILED = re.compile(
     r"^(?:\[rank\d+\]: )?(?:[A-Za-z_]\w*\.)*\w*(?:Error|Exception)\b(?::|$)|^\s*exit ?code\s*: -?[1-9]|exitcode: -?[1-9]"
     r"|ChildFailedError|[Ee]xited with exit code [1-9]|return code = -?[1-9]|[Ss]egmentation fault|core dumped"
-    r"|^(?:\S+: line \d+: +\d+ )?(?:Killed|Aborted)\b|oom[-_]kill|Out Of Memory|exited on signal|MPI_ABORT was invoked"
+    rf"|{_ROW}(?:FAILED|OUT_OF_MEMORY|BOOT_FAIL|LAUNCH_FAILED)\||^(?:\S+: line \d+: +\d+ )?(?:Killed|Aborted)\b|oom[-_]kill|Out Of Memory|exited on signal|MPI_ABORT was invoked"
 )
 _HEALTHY = re.compile(
     r"\b(?:[Tt]raining|[Jj]ob|[Rr]un|[Ee]valuation|[Ee]pochs?|[Aa]ll)\b.{0,30}\b(?:completed?|finished|done|ended)\b"
     r"|\btrain_runtime\b|^Success rate|^ENDING TIMING RUN|^exiting program|exit code:? 0\b|successfully exit(?:s|ed)"
-    r"|\bAll done\b"
+    rf"|\bAll done\b|{_ROW}COMPLETED\|0:0\|"
 )
 _DENIED = re.compile(r"\b(?:not|never|un|fail\w*|0/\d+)\b|\bin\s?complete", re.IGNORECASE)
 

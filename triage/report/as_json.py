@@ -82,6 +82,7 @@ def _document(d: Diagnosis) -> dict[str, Any]:
         "job": d.job,
         "job_name": d.job_name,
         "job_user": d.job_user,
+        **({"account": list(d.account)} if d.account else {}),
         "fingerprint": d.fingerprint,
         "files": list(d.files),
         "compared": compared_json(d.compared) if d.compared else None,

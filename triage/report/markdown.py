@@ -67,6 +67,7 @@ def _stacks(stacks: dict[str, Any] | None) -> Iterator[str]:
 
 
 def _course(r: dict[str, Any]) -> Iterator[str]:
+    yield from (f"- **job**: {_escape(said)}" for said in r.get("account", ()))
     for name, parts in (("progress", course.progress_parts(r)), ("cost", course.cost_parts(r))):
         if parts:
             yield f"- **{name}**: {_escape(', '.join(parts))}"

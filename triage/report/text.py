@@ -162,7 +162,8 @@ def _timeline(r: dict[str, Any], width: int, details: bool) -> Iterator[str]:
 
 
 def _facts(r: dict[str, Any], width: int, details: bool) -> Iterator[str]:
-    rows = [("action", r["action"])]
+    rows = [("job" if i == 0 else " ", said) for i, said in enumerate(r.get("account", ()))]
+    rows.append(("action", r["action"]))
     rows.append(("status", f"{r['status']}: {_STATUS[r['status']]}") if r["status"] != "established" else ("", ""))
     suspects = [f"{k} {', '.join(map(str, v))}" for k, v in r["suspects"].items() if v]
     rows.append(("suspects", "; ".join(suspects)) if suspects else ("", ""))

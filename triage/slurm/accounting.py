@@ -17,7 +17,6 @@ WANTED = (
     "MaxRSSNode", "WorkDir", "SystemComment", "AdminComment",
     "SubmitLine", "Restarts", "StdOut", "StdErr",
 )  # fmt: skip
-_NO_LIMIT = 365 * 24 * 60  # minutes that Slurm writes down where a partition has no limit
 _LATEST = datetime.max.replace(tzinfo=UTC)
 
 
@@ -97,7 +96,7 @@ def _job(row: Mapping[str, str], rows: Iterable[Mapping[str, str]]) -> SlurmJob:
         start=fields.time(get("Start", "")),
         end=fields.time(get("End", "")),
         elapsed=fields.number(get("ElapsedRaw", "")),
-        time_limit=None if limit is None or limit >= _NO_LIMIT else limit * 60,
+        time_limit=None if limit is None else fields.limit(limit * 60),
         restarts=fields.number(get("Restarts", "")) or 0,
         tres=get("AllocTRES", ""),
         req_mem=get("ReqMem", ""),

@@ -93,7 +93,7 @@ def _job(pairs: Mapping[str, str]) -> SlurmJob:
         start=fields.time(get("StartTime", "")),
         end=fields.time(get("EndTime", "")) if state == "COMPLETED" or state in ENDED_BADLY else None,
         elapsed=fields.span(get("RunTime", "")),
-        time_limit=fields.span(get("TimeLimit", "")),
+        time_limit=fields.limit(fields.span(get("TimeLimit", ""))),
         restarts=fields.number(get("Restarts", "")) or 0,
         tres=tres,
         req_mem=get("MinMemoryNode", "") or get("MinMemoryCPU", ""),

@@ -12,6 +12,7 @@ _DAYS = re.compile(r"(\d{1,9})-(\d{1,9})(?::(\d{1,9}))?(?::(\d{1,9}))?")
 _SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,6})?)([KMGTP]?)")
 _GPUS = re.compile(r"(?:^|,)gres/gpu=(\d{1,9})(?:,|$)")
 _GPUS_OF_KIND = re.compile(r"(?:^|,)gres/gpu:[^=,]{1,80}=(\d{1,9})(?=,|$)")
+_NO_LIMIT = 365 * 86400
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40, "P": 50}
 
 
@@ -39,6 +40,11 @@ def span(text: str) -> int | None:
     if found := _SPAN.fullmatch(text):
         return 3600 * int(found[2] or 0) + 60 * int(found[3]) + int(found[4])
     return None
+
+
+def limit(seconds: int | None) -> int | None:
+    """The year that Slurm writes down where a partition has no limit is none."""
+    return None if seconds is None or seconds >= _NO_LIMIT else seconds
 
 
 def size(text: str) -> int | None:
