@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triage.text import closing, excluding, host_list, middle_cut
+from triage.text import closing, excluding, host_list, middle_cut, together_told
 
 
 @pytest.mark.parametrize(
@@ -92,3 +92,22 @@ def test_a_long_line_is_cut_in_the_middle_around_its_reason() -> None:
     for limit in (40, 80, 200):
         assert len(middle_cut(plain, limit)) <= limit and len(middle_cut(inside, limit)) <= limit + 4
     assert middle_cut("short", 80) == "short"
+
+
+def test_what_has_one_reason_is_told_together() -> None:
+    full = "the disk / is full; free some space"
+    notes = (
+        "earlier incidents were not compared: the incident database /h/t.db: " + full,
+        "no GPU is named",
+        "the incident was not recorded: the incident database /h/t.db: " + full,
+        "similar incidents were searched by words only: the index /h/i: " + full,
+        "a.log: cut short",
+        "b.log: cut short",
+    )
+    assert together_told(notes) == (
+        "earlier incidents were not compared, the incident was not recorded and similar incidents were searched by words only: "
+        + full,
+        "no GPU is named",
+        "a.log: cut short",
+        "b.log: cut short",
+    )

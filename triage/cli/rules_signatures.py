@@ -55,6 +55,8 @@ def after_outcome(incident: int, llm: str | None, by: str, say: bool) -> dict[st
     if say:
         nothing = learnt.covered and not learnt.moved
         said = [] if nothing else signatures_view.told(learnt, settings.signature_confirmations)
+        if said and learnt.signature is None:
+            said[-1] = f"the outcome is kept and counts; {said[-1]}"
         for line in (*learnt.notes, *said):
             output.note(line)
     return signatures_view.learnt_json(learnt)
