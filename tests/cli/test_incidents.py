@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 from tests.store.samples import ECC, HUNG, OOM
 from triage import __version__, report
-from triage.cli import incident_list, incidents
+from triage.cli import incident_filters, incident_list, incidents
 from triage.errors import NotFoundError, UsageError
 from triage.store.incidents import IncidentStore
 from triage.store.values import JobRef, Verdict
@@ -190,6 +190,15 @@ def test_filters_that_fit_nothing_say_so(store: IncidentStore) -> None:
         ("list --outcome dead", "--outcome 'dead' is not known; use failed, hung, interrupted, healthy, unknown"),
         ("list --since soon", "--since 'soon' is no time; use 7d, 12h, 2026-01-31 or 2026-01-31T03:00+01:00"),
         ("list --since 99999w", "--since '99999w' is no time; use 7d, 12h, 2026-01-31 or 2026-01-31T03:00+01:00"),
+        (
+            "list --since 0001-01-01T00:00+14:00",
+            "--since '0001-01-01T00:00+14:00' is no time; use 7d, 12h, 2026-01-31 or 2026-01-31T03:00+01:00",
+        ),
+        (
+            "stats --until 9999-12-31T23:59-14:00",
+            "--until '9999-12-31T23:59-14:00' is no time; use 7d, 12h, 2026-01-31 or 2026-01-31T03:00+01:00",
+        ),
+        ("list --since 1d --until 2d", "--since 1d is not before --until 2d; no time lies between them"),
         ("list --format yaml", "--format 'yaml' is not known; use text, json, markdown"),
     ],
 )
@@ -201,6 +210,15 @@ def test_a_slip_in_the_words_is_told(words: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "option", ["type", "outcome", "node", "user", "job", "verdict", "status", "since", "until", "text"]
+)
+@pytest.mark.parametrize("command", ["list", "stats"])
+def test_an_empty_filter_is_a_variable_that_is_not_set(command: str, option: str) -> None:
+    with pytest.raises(UsageError, match=f"^--{option} is empty; is a variable of the shell not set"):
+        run(command, f"--{option}", "")
+
+
+@pytest.mark.parametrize(
     ("value", "when"),
     [
         ("30m", NOW - timedelta(minutes=30)),
@@ -209,10 +227,11 @@ def test_a_slip_in_the_words_is_told(words: str, message: str) -> None:
         ("2w", NOW - timedelta(weeks=2)),
         ("2026-01-31", datetime(2026, 1, 31, tzinfo=UTC)),
         ("2026-01-31T04:00+01:00", datetime(2026, 1, 31, 3, tzinfo=UTC)),
+        ("9999-12-31", datetime(9999, 12, 31, tzinfo=UTC)),
     ],
 )
 def test_since(value: str, when: datetime) -> None:
-    assert incidents.parse_since(value, NOW) == when
+    assert incident_filters.parse_time(value, NOW) == when
 
 
 def test_show_as_json_is_the_stored_object(store: IncidentStore) -> None:
@@ -281,6 +300,34 @@ def test_show_tells_a_later_diagnosis(store: IncidentStore) -> None:
 def test_an_incident_that_is_not_there(store: IncidentStore) -> None:
     with pytest.raises(NotFoundError, match="no incident 9; see: triage incidents list"):
         run("show", "9")
+
+
+def test_a_number_below_one_is_no_option(triage: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    done = triage("incidents", "show", "-5")
+
+    assert (done.returncode, done.stderr) == (
+        2,
+        "triage: -5 is no number of anything here: numbers begin at 1 (see triage --help)\n",
+    )
+
+
+def test_a_damaged_database_is_replaced_and_kept(
+    triage: Callable[..., subprocess.CompletedProcess[str]], store: IncidentStore, tmp_path: Path
+) -> None:
+    run("backup", str(tmp_path / "copy.db"))
+    store.close()
+    home = Path(os.environ["TRIAGE_HOME"])
+    (home / "triage.db").write_bytes(b"\xff" * 9000)
+
+    refused = triage("incidents", "restore", str(tmp_path / "copy.db"))
+    assert (refused.returncode, "is damaged: file is not a database; --replace puts" in refused.stderr) == (2, True)
+    done = triage("incidents", "restore", str(tmp_path / "copy.db"), "--replace")
+
+    assert done.stdout.startswith("3 incidents restored from")
+    (kept,) = home.glob("triage.db.damaged-*")
+    assert done.stderr == f"triage: the database was damaged; it is kept as {kept}\n"
+    assert kept.read_bytes() == b"\xff" * 9000
+    assert triage("incidents", "list").stdout.count("\n") == 4
 
 
 def test_the_program_prints_one_line_and_ends_with_2(tmp_path: Path) -> None:

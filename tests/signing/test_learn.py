@@ -77,6 +77,13 @@ def test_words_of_the_rules_that_a_person_took_over_are_of_that_job_alone() -> N
     assert subject_of(fix="pray", worked="no").fix == ""
 
 
+def test_nothing_is_learned_where_the_fix_did_not_work() -> None:
+    assert lesson(worked="unknown").signature is not None
+    refused = lesson(worked="no", fix="reseated it")
+    assert (refused.signature, refused.check.check) == (None, "outcome")
+    assert "the fix did not work" in refused.check.reason
+
+
 def test_another_cited_line_may_be_named() -> None:
     whole = stored(evidence(1), evidence(2, "the true cause", "context"))
     assert [cited.text for cited in subject(whole, "E2").roots] == ["the true cause"]

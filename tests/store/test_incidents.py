@@ -277,7 +277,7 @@ def test_an_incident_that_is_not_there(store: IncidentStore, missing: int) -> No
         store.revise(missing, ECC, as_json(ECC))
     with pytest.raises(NotFoundError):
         store.resolve(missing, Verdict("confirmed", "ada"))
-    with pytest.raises(NotFoundError, match="incident 1 has no version 2"):
+    with pytest.raises(NotFoundError, match="incident 1 has no diagnosis 2; see: triage incidents show 1"):
         store.get(1, version=2)
 
 

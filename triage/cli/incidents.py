@@ -3,64 +3,42 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
 
 import typer
 
 from triage.cli import output
-from triage.domain import Outcome, Status
+from triage.cli.incident_filters import filtered
 from triage.errors import UsageError
-from triage.store.values import Filters, Sort, VerdictKind
+from triage.store.values import Filters, Sort
 from triage.text import how_many
 
 if TYPE_CHECKING:
     from triage.store.incidents import IncidentStore
 
 HELP = "The record of incidents: what was diagnosed, when, and what it was."
-_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help=HELP)
 
 _ID = typer.Argument(metavar="ID", help="The number that `triage incidents list` shows.")
 _FORMAT = typer.Option(None, "--format", help="text, json or markdown.", show_default="text")
-_TYPE = typer.Option(None, "--type", metavar="TYPE", help="Only this failure type, such as ecc-error.")
-_OUTCOME = typer.Option(None, help=f"Only this outcome: {', '.join(get_args(Outcome))}.")
-_NODE = typer.Option(None, help="Only incidents that involve this node.")
-_USER = typer.Option(None, metavar="NAME", help="Only of this user.")
-_JOB = typer.Option(None, metavar="JOB", help="Only of this job: its id or name.")
-_VERDICT = typer.Option(None, help=f"Only with this latest verdict: {', '.join(get_args(VerdictKind))}, none.")
-_STATUS = typer.Option(None, help=f"Only diagnoses that are this sure: {', '.join(get_args(Status))}.")
-_SINCE = typer.Option(None, metavar="TIME", help="Not older than this: 7d, 12h, 2026-01-31 or a full UTC time.")
-_UNTIL = typer.Option(None, metavar="TIME", help="Older than this.")
-_TEXT = typer.Option(None, help="Only with these words in the title, the cause or a cited line.")
 _NONE = "no incident is recorded yet; `triage diagnose PATH...` records one"
 _NONE_FITS = "no incident fits these filters; leave one out, or go further back with --since"
 _JSON_OR_TEXT = typer.Option(None, "--format", help="text or json.", show_default="text")
 
 
 @app.command("list")
+@filtered
 def list_incidents(
-    failure_type: str = _TYPE,
-    outcome: str = _OUTCOME,
-    node: str = _NODE,
-    user: str = _USER,
-    job: str = _JOB,
-    verdict: str = _VERDICT,
-    status: str = _STATUS,
-    since: str = _SINCE,
-    until: str = _UNTIL,
-    text: str = _TEXT,
+    filters: Filters,
     sort: str = typer.Option("created", help=f"What stands first: {', '.join(get_args(Sort))}."),
     limit: int = typer.Option(20, min=1, max=100_000, help="At most so many."),
     format: str = _FORMAT,  # noqa: A002
 ) -> None:
     """List incidents, the newest first."""
     chosen = output.check_format(format)
-    filters = _filters(outcome, failure_type, node, user, job, verdict, status, since, until, text)
     if sort not in get_args(Sort):
         raise UsageError(f"--sort {sort!r} is not known", f"use {', '.join(get_args(Sort))}")
     with _open() as store:
@@ -83,23 +61,14 @@ def list_incidents(
 
 
 @app.command()
+@filtered
 def stats(
-    failure_type: str = _TYPE,
-    outcome: str = _OUTCOME,
-    node: str = _NODE,
-    user: str = _USER,
-    job: str = _JOB,
-    verdict: str = _VERDICT,
-    status: str = _STATUS,
-    since: str = _SINCE,
-    until: str = _UNTIL,
-    text: str = _TEXT,
+    filters: Filters,
     top: int = typer.Option(10, min=1, max=10_000, help="At most so many of each kind in text and markdown."),
     format: str = _FORMAT,  # noqa: A002
 ) -> None:
     """Count incidents: what fails, where, what it costs, how right the diagnoses were, and which nodes fail too often."""
     chosen = output.check_format(format)
-    filters = _filters(outcome, failure_type, node, user, job, verdict, status, since, until, text)
     with _open() as store:
         counted = store.stats(filters)
         empty = not counted.jobs and not store.list(limit=1)
@@ -229,59 +198,3 @@ def _open() -> IncidentStore:
     from triage.store.incidents import IncidentStore
 
     return IncidentStore.open(config.load().database_url)
-
-
-def _filters(
-    outcome: str | None,
-    failure_type: str | None,
-    node: str | None,
-    user: str | None,
-    job: str | None,
-    verdict: str | None,
-    status: str | None,
-    since: str | None,
-    until: str | None,
-    text: str | None,
-) -> Filters:
-    """A filter that can match nothing is a slip of the fingers, not an empty answer. Errors: UsageError."""
-    for option, value, known in (
-        ("--outcome", outcome, get_args(Outcome)),
-        ("--verdict", verdict, (*get_args(VerdictKind), "none")),
-        ("--status", status, get_args(Status)),
-    ):
-        if value is not None and value not in known:
-            raise UsageError(f"{option} {value!r} is not known", f"use {', '.join(known)}")
-    if failure_type is not None:
-        _check_type(failure_type)
-    now = datetime.now(UTC)
-    start = parse_since(since, now) if since else None
-    end = parse_since(until, now, "--until") if until else None
-    return Filters(outcome, failure_type, node, user, job, verdict, status, start, end, text)
-
-
-def _check_type(failure_type: str) -> None:
-    from difflib import get_close_matches
-
-    from triage import kb
-
-    known = kb.taxonomy().types
-    if failure_type not in known:
-        near = get_close_matches(failure_type, known, cutoff=0.4)
-        raise UsageError(
-            f"--type {failure_type!r} is not known",
-            f"did you mean {' or '.join(near)}?" if near else "see kb/taxonomy.yaml",
-        )
-
-
-def parse_since(value: str, now: datetime, option: str = "--since") -> datetime:
-    """`7d` before now, or a date or time; without a zone it is UTC. Errors: UsageError."""
-    ago = re.fullmatch(r"(\d{1,4})([mhdw])", value.strip())
-    if ago:
-        return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-    try:
-        when = datetime.fromisoformat(value.strip())
-    except ValueError:
-        raise UsageError(
-            f"{option} {value!r} is no time", "use 7d, 12h, 2026-01-31 or 2026-01-31T03:00+01:00"
-        ) from None
-    return when if when.tzinfo else when.replace(tzinfo=UTC)

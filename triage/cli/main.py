@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import re
 import sys
 from typing import Any
 
@@ -106,6 +107,8 @@ def main() -> None:
         if text.startswith("Usage:"):  # called without a command: the help is the answer
             sys.stderr.write(text + "\n")
             sys.exit(2)
+        if negative := re.fullmatch(r"No such option: (-\d+)", text):  # what was meant for a number
+            text = f"{negative[1]} is no number of anything here: numbers begin at 1"
         _fail(f"{text} (see triage --help)", 2)
     except (BrokenPipeError, output.ClosedPipe):
         # The reader closed the pipe: not an error. Point stdout elsewhere so that the interpreter's own flush is silent.

@@ -131,9 +131,9 @@ def rollback(
 
     A rule that would have hidden evidence of an incident, and a signature that an outcome contradicts, stay retired.
     """
-    from triage.cli.incidents import parse_since
+    from triage.cli.incident_filters import parse_time
 
-    when = parse_since(to, datetime.now(UTC), "--to") if to else None
+    when = parse_time(to, datetime.now(UTC), "--to") if to else None
     with _open() as store:
         done = store.rollback(user(), when)
     for rule in done.moved:

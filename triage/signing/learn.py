@@ -55,6 +55,9 @@ def learn(
     if of.failure_type in _NO_TYPE:
         reason = "the outcome does not say which failure it was: correct it with a failure type"
         return Lesson(RuleCheck(False, "outcome", reason))
+    if of.worked == "no" and not pattern:
+        reason = "the fix did not work, so it is open whether this was the cause"
+        return Lesson(RuleCheck(False, "outcome", reason))
     if owner := _covering(of, verifier):
         return Lesson(RuleCheck(False, "covered", f"the signature {owner} knows this failure"), covered=True)
     lines = [cited for cited in of.roots if cited.signature not in _TOGETHER and cited.text.strip()]

@@ -29,7 +29,7 @@ class Subject:
     """An incident with its latest outcome.
 
     said: the failure type of the diagnosis; failure_type, root_cause_class: what it truly was, "" where that is not known;
-    roots: lines cited as the cause; beside: the other cited ones; names: of its nodes; cause, fix: in a person's words.
+    roots: lines cited as the cause; beside: the other cited ones; names: of its nodes; cause, fix: in a person's words, which worked or not.
     """
 
     incident: int
@@ -44,6 +44,7 @@ class Subject:
     cause: str = ""
     fix: str = ""
     who: str = ""
+    worked: str = "unknown"
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -86,6 +87,7 @@ def subject(stored: StoredIncident, cites: str = "") -> Subject:
         cause="" if last.cause == result.get("root_cause") else last.cause,
         fix="" if last.worked == "no" or last.fix in steps else last.fix,
         who=last.who,
+        worked=last.worked,
     )
 
 

@@ -122,12 +122,11 @@ class IncidentStore(Store):
             summary = next(iter(known), None)
             stored = connection.execute(query.diagnosis(incident, version)).mappings().first() if summary else None
             if summary is None or stored is None:
-                what = (
-                    f"no incident {incident}"
-                    if version is None or summary is None
-                    else f"incident {incident} has no version {version}"
+                if summary is None:
+                    raise NotFoundError(f"no incident {incident}", "see: triage incidents list")
+                raise NotFoundError(
+                    f"incident {incident} has no diagnosis {version}", f"see: triage incidents show {incident}"
                 )
-                raise NotFoundError(what, "see: triage incidents list")
             return StoredIncident(
                 summary=summary,
                 result=json.loads(stored["result"]),
