@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +13,6 @@ from triage.errors import UsageError
 
 if TYPE_CHECKING:
     from triage.config import Settings
-    from triage.watching.heartbeat import Heartbeat
-    from triage.watching.loop import Told
     from triage.watching.values import Status
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -25,9 +22,11 @@ _LOOKS_ONCE = 2  # what moves is seen between two looks
 
 @app.command()
 def watch(
-    pid: list[int] | None = typer.Option(
-        None, "--pid", metavar="PID", help="A process of this machine, with all that descends from it; repeatable."
-    ),
+    pid: int | None = typer.Option(None, "--pid", metavar="PID", help="A process of this machine and all below it."),
+    job: str | None = typer.Option(None, "--job", metavar="ID", help="A Slurm job, on each of its nodes."),
+    pod: str | None = typer.Option(None, "--pod", metavar="NAME", help="A pod of Kubernetes; python3 must be in it."),
+    namespace: str = typer.Option("", "--namespace", "-n", metavar="NS", help="Of the pod."),
+    container: str = typer.Option("", "--container", "-c", metavar="NAME", help="Of the pod."),
     logs: list[str] | None = typer.Option(
         None, "--logs", metavar="FILE", help="A log of the job; repeatable; alone or beside the others."
     ),
@@ -43,6 +42,10 @@ def watch(
     ),
     once: bool = typer.Option(False, "--once", help="Look twice, a period apart, and say what is to be seen."),
     until_hung: bool = typer.Option(False, "--until-hung", help="End at the first hang; default: when the job ends."),
+    collect: Path | None = typer.Option(
+        None, "--collect", metavar="DIR", help="Where what is collected of a hang goes.", show_default="in the home"
+    ),
+    no_collect: bool = typer.Option(False, "--no-collect", help="Collect and diagnose nothing."),
     heartbeat: Path | None = typer.Option(
         None, "--heartbeat", metavar="FILE", help="Written at each look, so that a dead watcher is noticed."
     ),
@@ -50,35 +53,40 @@ def watch(
         None,
         "--check-heartbeat",
         metavar="FILE",
-        help="Say whether the watcher that writes FILE is alive; 1: it is not.",
+        help="Say whether the watcher that writes FILE lives; 1: it does not.",
     ),
     format: str | None = typer.Option(  # noqa: A002
         None, "--format", help="text, or json: one object a line for each change.", show_default="text"
     ),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No notes."),
 ) -> int:
-    """Watch a running job for a hang, and say which rank and why.
+    """Watch a running job for a hang; once hung, collect what is needed and say which rank and why.
 
     Exit codes: 0 the job ended or, with --once, is not hung, 1 it is hung, 2 it cannot be watched.
     """
     chosen = output.check_format(format, ("text", "json"))
     if check_heartbeat is not None:
         return _check(check_heartbeat, chosen)
+    if collect is not None and no_collect:
+        raise UsageError("--collect and --no-collect exclude each other", "give one of them")
     from triage.cli import stopping, watch_target
+    from triage.cli.watch_teller import Teller
     from triage.config import load, unknown_variables
-    from triage.watching import heartbeat as beating
     from triage.watching import loop
+    from triage.watching.heartbeat import Heartbeat
     from triage.watching.values import Options
 
     for words in unknown_variables():
         output.note(words, quiet)
     settings = load()
     options = Options(_hang_time(hang_time, settings), _period(period, settings))
-    target = watch_target.find(pid or [], logs or [], settings)
-    beat = beating.Heartbeat(heartbeat, options.period, target.name) if heartbeat else None
+    asked = watch_target.Asked(pid, job, pod, namespace, container, tuple(logs or ()))
+    target, found = watch_target.find(asked, settings)
+    beat = Heartbeat(heartbeat, options.period, target.name) if heartbeat else None
     stop = stopping.Stop()
-    watcher = loop.Watcher(target, options, _teller(target.name, chosen, beat, quiet), stop)
-    status = watcher.run(_LOOKS_ONCE if once else None, until_hung)
+    under = None if no_collect else collect or settings.home / "hangs"
+    teller = Teller(target, chosen, beat, stop, under, found, quiet)
+    status = loop.Watcher(target, options, teller.tell, stop).run(_LOOKS_ONCE if once else None, until_hung)
     if beat:
         beat.beat(status, ended=not stop())
     if stop():
@@ -98,21 +106,6 @@ def _code(status: Status, name: str) -> int:
     if status.state == "unseen":
         raise UsageError(f"{name} cannot be watched: {'; '.join(status.words)}", "see what is said of each node")
     return 1 if status.state == "hung" else 0
-
-
-def _teller(name: str, chosen: str, beat: Heartbeat | None, quiet: bool) -> Callable[[Told], None]:
-    from triage.watching import report
-
-    def tell(told: Told) -> None:
-        if told.changed or told.news:
-            if chosen == "json":
-                output.write(json.dumps(report.as_json(name, told), ensure_ascii=False))
-            else:
-                output.write(report.as_text(name, told))
-        if beat and (problem := beat.beat(told.status)):
-            output.note(problem, quiet)
-
-    return tell
 
 
 def _check(path: Path, chosen: str) -> int:

@@ -19,7 +19,7 @@ _FIELDS = ("index", "utilization.gpu", "utilization.memory", "power.draw", "cloc
 # Bits that slow a GPU down against its will; its power cap (0x4) is none of them, as it is reached in every good run.
 _THROTTLES = {0x8: "hardware slowdown", 0x20: "software thermal", 0x40: "hardware thermal", 0x80: "power brake"}
 _TIME = 10.0  # seconds for one program
-_NPU_ROW = re.compile(r"^\|\s*(\d{1,3})\s+(\d{1,2})\s*\|\s*[0-9A-Fa-f:.]{7,}\s*\|\s*(\d{1,3})\s")
+_NPU_ROW = re.compile(r"^\|\s*(\d{1,3})(?:\s+\d{1,3})?\s*\|\s*[0-9A-Fa-f]{2,8}:[0-9A-Fa-f:.]{4,12}\s*\|\s*(\d{1,3})\s")
 _NPU_HEAD = re.compile(r"^\|\s*(\d{1,3})\s+(?:Ascend)?[\w.-]+\s*\|\s*(\w+)\s*\|\s*([\d.]+|-|NA)\s")
 _METRIC = re.compile(r"^(\w{1,120})\{([^}]{0,4000})\}\s+([-+.\deE]{1,30}|NaN)", re.MULTILINE)
 _LABEL = re.compile(r'(\w{1,60})="([^"]{0,200})"')
@@ -190,7 +190,7 @@ def npu_info(text: str) -> list[Reading]:
                 {
                     "kind": "NPU",
                     "index": index,
-                    "util": float(row[3]),
+                    "util": float(row[2]),
                     "memory": None,
                     "power": power,
                     "throttled": bad,

@@ -12,7 +12,7 @@ from triage.watching.activity import Activity, Moves
 from triage.watching.gpus import Readings, Window
 from triage.watching.quiet import Quiet
 from triage.watching.suspects import Ranks
-from triage.watching.values import LogView, Options, Round, State, Status, Suspect
+from triage.watching.values import LogView, Options, Round, Scheduled, State, Status, Suspect
 from triage.watching.words import span
 
 _EXCUSED = 4.0  # times the limit: so long may a phase that computes go on without any other sign
@@ -35,7 +35,6 @@ class Judge:
     _quiet: Quiet = field(init=False)
     _sizes: dict[tuple[str, str], int] = field(default_factory=dict)
     _rounds: int = 0
-    _alive: bool = False  # processes were seen, at least once
     _limit: float = 0.0
     _last: Activity | None = None
     _busy: deque[int] = field(default_factory=lambda: deque(maxlen=_RECENT))  # processes on a CPU
@@ -88,8 +87,7 @@ class Judge:
             return Status(state, (told.words,))
         hidden = tuple(f"{view.node} is not seen: {view.problem}" for view in seen.nodes if view.problem)
         if seen.processes and not living and not hidden:
-            return self._without_processes(told.state == "running")
-        self._alive = self._alive or bool(living)
+            return self._without_processes(told)
         if held := self._held(living):
             return Status(
                 "suspended", held, self._ranks.suspects({}) if len(self._ranks.stopped()) < len(living) else ()
@@ -104,13 +102,13 @@ class Judge:
             return Status("unseen", hidden)
         return self._moving(log, window, hidden)
 
-    def _without_processes(self, scheduled: bool) -> Status:
-        if scheduled:
+    def _without_processes(self, told: Scheduled) -> Status:
+        """Where no scheduler is asked, a job without processes has ended; Slurm's may be between two steps."""
+        if told.state == "running":
             return Status("unseen", ("the scheduler says that the job runs, but no process of it is seen",))
-        return Status(
-            "finished" if self._alive else "unseen",
-            ("no process of it is there any more" if self._alive else "no process of it was seen",),
-        )
+        if told.words:
+            return Status("unseen", (told.words, "no process of it is seen"))
+        return Status("finished", ("no process of it is there any more",))
 
     def _held(self, living: list[Process]) -> tuple[str, ...]:
         """Stopped ranks, or all processes where no rank is known; what is frozen."""

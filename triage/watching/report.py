@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,20 +14,40 @@ from triage.watching.words import span
 SCHEMA = "triage.watch/1"
 
 
-def as_json(target: str, told: Told, when: datetime | None = None) -> dict[str, Any]:
+def with_diagnosis(status: Status, diagnosis: dict[str, Any] | None) -> Status:
+    """Where the processes blame nobody, whom the diagnosis of what was collected blames."""
+    if status.suspects or not diagnosis:
+        return status
+    told, why = diagnosis["suspects"], str(diagnosis["root_cause"])
+    nodes = told["nodes"] if len(told["nodes"]) == 1 else [""]
+    if told["ranks"]:
+        return replace(status, suspects=tuple(Suspect("stacks", why, rank, nodes[0]) for rank in told["ranks"]))
+    return replace(status, suspects=tuple(Suspect("stacks", why, None, node) for node in told["nodes"]))
+
+
+def as_json(
+    target: str,
+    told: Told,
+    collected: str = "",
+    diagnosis: dict[str, Any] | None = None,
+    problems: tuple[str, ...] = (),
+) -> dict[str, Any]:
+    """The object of docs/watch.md; collected, diagnosis: of the hang."""
     status = told.status
     return {
         "schema": SCHEMA,
-        "time": (when or datetime.now(UTC)).isoformat(timespec="seconds"),
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "target": target,
         "state": status.state,
         "news": told.news,
-        "words": [redact(word) for word in status.words],
+        "words": [redact(word) for word in (*status.words, *problems)],
         "suspects": [_suspect(suspect) for suspect in status.suspects],
         "quiet_seconds": round(status.quiet, 1),
         "limit_seconds": round(status.limit, 1),
         "phase": status.phase or None,
         "step": status.step,
+        "collected": collected or None,
+        "diagnosis": diagnosis,
     }
 
 
@@ -40,18 +61,26 @@ def _suspect(suspect: Suspect) -> dict[str, Any]:
     }
 
 
-def as_text(target: str, told: Told, when: datetime | None = None) -> str:
-    status = told.status
-    clock = (when or datetime.now(UTC)).strftime("%H:%M:%S")
-    first, *more = [redact(word) for word in status.words] or [_plain(status)]
-    step = f" (step {status.step})" if status.step is not None else ""
-    lines = [f"{clock} {target}: {'HUNG' if status.state == 'hung' else status.state}{step}: {first}"]
+def as_text(document: dict[str, Any]) -> str:
+    """Of such an object, its lines for a person."""
+    clock = document["time"][11:19]
+    first, *more = document["words"] or [_plain(document)]
+    step = f" (step {document['step']})" if document["step"] is not None else ""
+    hung = document["state"] == "hung"
+    lines = [f"{clock} {document['target']}: {'HUNG' if hung else document['state']}{step}: {first}"]
     lines += [f"         {word}" for word in more]
-    lines += [f"         suspect: {redact(suspect.why)}" for suspect in status.suspects]
-    if status.state == "hung" and not status.suspects:
-        lines.append("         no rank stands out by its process state: their stacks will tell (py-spy)")
+    lines += [f"         suspect: {suspect['why']}" for suspect in document["suspects"]]
+    if hung and not document["suspects"]:
+        lines.append("         no rank stands out by its process state: stacks will tell")
+    if diagnosis := document["diagnosis"]:
+        lines.append(
+            f"         diagnosis ({diagnosis['status']}, {diagnosis['failure_type']}): {diagnosis['root_cause']}"
+        )
+    if document["collected"]:
+        lines.append(f"         next: triage hang {document['collected']}")
     return "\n".join(lines)
 
 
-def _plain(status: Status) -> str:
-    return f"nothing moved for {span(status.quiet)}" if status.quiet else "no sign of progress yet"
+def _plain(document: dict[str, Any]) -> str:
+    quiet = document["quiet_seconds"]
+    return f"nothing moved for {span(quiet)}" if quiet else "no sign of progress yet"

@@ -34,6 +34,10 @@ class Logs:
                 tail = Tail(Path(name), near_end(Path(name), _HISTORY))
                 self._files[name] = (tail, LineParser(name, rank=place.rank, node=place.node))
 
+    @property
+    def names(self) -> list[str]:
+        return list(self._files)
+
     def __bool__(self) -> bool:
         return bool(self._files)
 

@@ -10,8 +10,9 @@ from triage.probing.values import NodeView
 State = Literal["running", "slow", "phase", "hung", "suspended", "preempted", "queued", "finished", "unseen"]
 Phase = Literal["launch", "dataset", "compile", "first step", "train", "evaluation", "checkpoint", "end", ""]
 # stopped: by a signal; blocked: in the kernel (D); dead; asleep; busy: on a CPU, with nothing to show for it; workers: it waits for
-# its own worker processes; waits: otherwise than its peers; behind: its log is at an earlier step; throttled: its GPU is.
-Cause = Literal["stopped", "blocked", "dead", "asleep", "busy", "workers", "waits", "behind", "throttled"]
+# its own worker processes; waits: otherwise than its peers; behind: its log is at an earlier step; throttled: its GPU is;
+# stacks: what was collected tells.
+Cause = Literal["stopped", "blocked", "dead", "asleep", "busy", "workers", "waits", "behind", "throttled", "stacks"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,153 @@
+"""Real processes as a probe sees them, here and as a text that another Python runs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from triage import reach
+from triage.probing import probe
+from triage.probing.probe import LocalProbe, RemoteProbe, Whose
+from triage.probing.processes import Reader
+from triage.probing.values import NodeView, Process, node_view, ranks_of
+
+Start = Callable[..., "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts a shell script in a session of its own."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def begin(script: str, **env: str) -> subprocess.Popen[bytes]:
+        started.append(subprocess.Popen(["sh", "-c", script], start_new_session=True, env={**os.environ, **env}))
+        return started[-1]
+
+    yield begin
+    for process in started:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def until(ready: Callable[[], Any]) -> Any:
+    ends = time.monotonic() + 20
+    while not (found := ready()):
+        assert time.monotonic() < ends
+        time.sleep(0.02)
+    return found
+
+
+def view(reader: Reader, pid: int) -> NodeView:
+    return node_view("n", {"processes": reader.read([pid]), "devices": None, "absent": [], "sizes": {}})
+
+
+def test_the_tree_with_ranks_and_states(start: Start) -> None:
+    script = "(RANK=3 sleep 50) & (RANK=4 sleep 51) & wait"
+    job = start(script)
+    reader = Reader()
+    found = until(lambda: (seen := view(reader, job.pid)) and len(ranks_of(seen.processes)) == 2 and seen)
+    ranks = ranks_of(found.processes)
+    assert list(ranks) == [3, 4]
+    assert ranks[3].comm == "sleep"
+    assert ranks[3].state == "S"
+    assert "nanosleep" in ranks[3].wchan or ranks[3].call in ("35", "230")
+    assert ranks[3].io is not None
+
+
+def test_what_is_handed_to_init_stays_of_the_job(start: Start, tmp_path: Path) -> None:
+    """A launcher that dies leaves its ranks behind; they have another parent, and the group of the job."""
+    job = start(f"(sleep 60 & echo $! > {tmp_path}/pid); sleep 0.7")
+    reader = Reader()
+    until(lambda: len(reader.read([job.pid])) >= 2)
+    job.wait()
+    orphan = int((tmp_path / "pid").read_text())
+    assert [process["pid"] for process in reader.read([job.pid])] == [orphan]
+
+
+def test_secrets_of_command_and_environment_are_not_taken(start: Start, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("import time; time.sleep(60)")
+    job = start(
+        f"exec {sys.executable} {script} --token sk-abcdef0123456789", WANDB_API_KEY="0123456789abcdef", RANK="0"
+    )
+    reader = Reader()
+    found = until(lambda: [p for p in reader.read([job.pid]) if "train.py" in p["name"]])
+    assert "sk-abcdef" not in json.dumps(found)
+    assert "0123456789abcdef" not in json.dumps(found)
+    assert found[0]["ranks"] == {"RANK": 0}
+
+
+def test_a_process_of_a_slurm_job_by_its_environment(start: Start) -> None:
+    job = start("sleep 60 & wait", SLURM_JOB_ID="990017", SLURM_PROCID="2")
+    found = until(lambda: Reader().read(job="990017"))
+    assert {process["pid"] for process in found} >= {job.pid}
+    assert Reader().read(job="99001") == []
+
+
+def test_the_rank_is_below_the_shell_and_the_launcher_that_carry_its_number() -> None:
+    def process(pid: int, ppid: int, comm: str, **ranks: int) -> Process:
+        return Process("n", pid, ppid, pid, comm, comm, "S", ranks=ranks)
+
+    tree = [
+        process(1, 0, "bash", SLURM_PROCID=0),
+        process(2, 1, "torchrun", SLURM_PROCID=0),
+        process(3, 2, "python", SLURM_PROCID=0, RANK=0, LOCAL_RANK=0),
+        process(4, 2, "python", SLURM_PROCID=0, RANK=1, LOCAL_RANK=1),
+        process(5, 4, "python", SLURM_PROCID=0, RANK=1, LOCAL_RANK=1),  # a worker of the dataloader
+    ]
+    assert {rank: p.pid for rank, p in ranks_of(tree).items()} == {0: 3, 1: 4}
+    plain = [process(1, 0, "bash", SLURM_PROCID=7), process(2, 1, "solver", SLURM_PROCID=7)]
+    assert {rank: p.pid for rank, p in ranks_of(plain).items()} == {7: 2}
+
+
+def test_the_text_of_the_probe_needs_no_triage(start: Start, tmp_path: Path) -> None:
+    job = start("sleep 60 & wait", RANK="1")
+    (tmp_path / "ckpt").write_bytes(b"0" * 1234)
+    request = json.dumps(Whose((job.pid,)).request(True, [str(tmp_path / "ckpt"), "/no/such/file"]))
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-", request],
+        input=probe.source().encode(),
+        capture_output=True,
+        cwd=tmp_path,
+        check=True,
+    )
+    seen = node_view("n", json.loads(done.stdout))
+    assert {process.pid for process in seen.processes} >= {job.pid}
+    assert seen.sizes == {str(tmp_path / "ckpt"): 1234}
+    assert seen.devices == ()
+    assert seen.absent
+
+
+def test_a_node_that_is_not_reached_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two nodes by an ssh of our own: one answers, the other does not."""
+    ssh = tmp_path / "ssh"
+    ssh.write_text(
+        '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\n'
+        'if [ "$2" = gone ]; then echo "ssh: connect to host gone port 22: No route to host" >&2; exit 255; fi\n'
+        'shift 2; exec sh -c "$*"\n'
+    )
+    ssh.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    there, gone = RemoteProbe(reach.ssh(["here", "gone"]), Whose((os.getpid(),))).look(False, [])
+    assert there.problem == ""
+    assert there.node == "here"
+    assert "No route to host" in gone.problem
+
+
+def test_the_probe_of_this_machine(start: Start) -> None:
+    job = start("sleep 60 & wait")
+    (seen,) = LocalProbe(reach.local(), Whose((job.pid,))).look(True, [])
+    assert job.pid in {process.pid for process in seen.processes}
+    assert seen.devices is not None
+    assert seen.devices or seen.absent
