@@ -319,6 +319,12 @@ def test_a_job_that_stood_still_has_no_line_to_learn_from(tmp_path: Path) -> Non
     assert lesson["verification"]["check"] in ("routine", "shadows", "not-root", "healthy")
 
 
+def test_that_nothing_was_learned_does_not_sound_as_if_the_outcome_were_lost(tmp_path: Path) -> None:
+    diagnosis(log(tmp_path / "a.out"))
+    done = run(incidents.app, "resolve", "1", "--verdict", "corrected", "--cause", "who knows")
+    assert done.stderr.startswith("triage: the outcome is kept and counts; no signature was learned (outcome): ")
+
+
 def test_an_incident_without_an_outcome_teaches_nothing(tmp_path: Path) -> None:
     diagnosis(log(tmp_path / "a.out"))
     with pytest.raises(UsageError, match="incident 1 has no outcome yet"):

@@ -55,7 +55,7 @@ def after_outcome(incident: int, llm: str | None, by: str, say: bool) -> dict[st
     if say:
         nothing = learnt.covered and not learnt.moved
         said = [] if nothing else signatures_view.told(learnt, settings.signature_confirmations)
-        if said and learnt.signature is None:
+        if said and said[-1].startswith(signatures_view.NOTHING):
             said[-1] = f"the outcome is kept and counts; {said[-1]}"
         for line in (*learnt.notes, *said):
             output.note(line)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 HEAD = ("SIGNATURE", "STATE", "INCIDENT", "CONFIRMED", "TYPE", "PATTERN")
 _NUMBERS = (2, 3)  # columns
 _SHORTEST_PATTERN = 16
+NOTHING = "no signature was learned"
 
 
 def as_list(found: Sequence[LearnedSignature], width: int) -> str:
@@ -133,7 +134,7 @@ def told(learnt: Learnt, needed: int) -> list[str]:
     said = [f"{moved.id} is {moved.state}: {printable(moved.reason)}" for moved in learnt.moved]
     found = learnt.signature
     if found is None:
-        reason = f"no signature was learned ({learnt.check.check}): {printable(learnt.check.reason)}"
+        reason = f"{NOTHING} ({learnt.check.check}): {printable(learnt.check.reason)}"
         return said if learnt.covered and said else [*said, reason]
     pattern = printable(found.pattern)
     if not found.id:
