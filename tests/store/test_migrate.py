@@ -92,10 +92,18 @@ OLD_DATA["0008"] = (
     OLD_DATA["0007"]
     + """;
         INSERT INTO recovery_action VALUES
-          (1, 7, 'drain', 'w', 'reversible', '["scontrol"]', 'u', 'ada', '2026-01-03 03:00:00.000000', NULL, NULL, '');
+          (1, 7, 'drain', 'w', 'reversible', '["scontrol"]', 'u', 'ada', '2026-01-03 03:00:00.000000', NULL, NULL, '')
     """
 )
 OLD_DATA["0009"] = OLD_DATA["0008"].replace("'kb1', '[]', 2.5);", "'kb1', '[]', 2.5, 'ada');")
+OLD_DATA["0010"] = (
+    OLD_DATA["0009"]
+    + """;
+        INSERT INTO chat_session VALUES (1, 7, 'ada', 'why?', '2026-01-03 03:00:00.000000', '2026-01-03 03:00:00.000000');
+        INSERT INTO chat_turn VALUES (1, 1, 1, 7, '2026-01-03 03:00:00.000000', 'answered', 'why?', 'ECC', 'code', '[]',
+            '[]', '[]', '[]', 0)
+    """
+)
 
 
 def connect(url: str) -> sa.Engine:

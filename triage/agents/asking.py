@@ -9,7 +9,7 @@ from typing import Any
 from triage import prompts
 from triage.domain import PromptUsed
 from triage.llm.errors import ModelCutError
-from triage.llm.values import ChatModel, Message, Reply, Request, ToolSpec
+from triage.llm.values import ChatModel, Message, OnText, Reply, Request, ToolSpec
 
 _TOLD_EVERY = 0.3  # seconds
 
@@ -17,7 +17,8 @@ _TOLD_EVERY = 0.3  # seconds
 class Asker:
     """Asks a model by the prompts of prompts/. Errors of `ask` and `reply`: ModelError, but for an answer cut at its length.
 
-    tell: is told now and then how much of an answer has come; given, answers are streamed.
+    tell: is told now and then how much of an answer has come; on_text: is given an answer as it comes. With either,
+    answers are streamed.
     """
 
     def __init__(
@@ -26,9 +27,10 @@ class Asker:
         most_tokens: int = 2048,
         deadline: float = 120.0,
         tell: Callable[[str], None] | None = None,
+        on_text: OnText | None = None,
     ) -> None:
         self._model, self._most_tokens, self._deadline = model, most_tokens, deadline
-        self._tell = tell
+        self._tell, self._on_text = tell, on_text
         self._used: dict[str, PromptUsed] = {}
 
     @property
@@ -65,9 +67,12 @@ class Asker:
             messages, schema, most_tokens or self._most_tokens, self._deadline, temperature, tools, may_call
         )
         try:
-            return self._model.ask(request, _Counter(self.model, self._tell) if self._tell else None)
+            return self._model.ask(request, self._listener())
         except ModelCutError as error:
             return error.reply
+
+    def _listener(self) -> OnText | None:
+        return self._on_text or (_Counter(self.model, self._tell) if self._tell else None)
 
 
 class _Counter:

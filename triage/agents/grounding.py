@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from triage.agents.answer import Answer, Cited
 from triage.agents.case import Ground
 from triage.agents.injected import holds_command, speaks_to_model
-from triage.agents.naming import unknown_names
+from triage.agents.naming import Told, unknown_names
 from triage.domain import LogLine
 from triage.heads import split
 from triage.risk import destroys
@@ -60,11 +60,16 @@ def stands(text: str, what: str, known: Ground, dropped: list[str], step: bool =
 
 def wrong(text: str, what: str, known: Ground, advice: bool = True) -> Iterator[str]:
     """Why a text of the model cannot be told on: each passes here. advice: it says what to do, not only what was."""
-    if holds_command(text, known.told.text, advice):
+    yield from wrong_of(text, what, known.told, advice)
+
+
+def wrong_of(text: str, what: str, told: Told, advice: bool = True) -> Iterator[str]:
+    """The same by what was told of a job."""
+    if holds_command(text, told.text, advice):
         yield f"{what} holds a command"
     elif advice and _orders(text):
         yield f"{what} would end or delete something"
-    for name in unknown_names(text, known.told):
+    for name in unknown_names(text, told):
         yield f"{name!r} of {what} stands nowhere in the input"
 
 

@@ -51,9 +51,17 @@ def plain(
 
 
 def with_tools(
-    asker: Asker, messages: tuple[Message, ...], box: Toolbox, bounds: Bounds, temperature: float = 0.0
+    asker: Asker,
+    messages: tuple[Message, ...],
+    box: Toolbox,
+    bounds: Bounds,
+    temperature: float = 0.0,
+    finish: str = FINISH,
 ) -> Talk:
-    """The model may ask for tools until it answers, or a bound is reached and it must. Errors: ModelError."""
+    """The model may ask for tools until it answers, or a bound is reached and the prompt `finish` says that it must.
+
+    Errors: ModelError.
+    """
     made: Counter[tuple[str, str]] = Counter()
     steps, stopped = 0, ""
     while True:
@@ -66,7 +74,7 @@ def with_tools(
         messages = (*messages, Message("assistant", reply.text, calls), *results)
         stopped = _stopped(steps, bounds, made)
         if stopped:
-            messages = (*messages, Message("user", asker.fill(FINISH)))
+            messages = (*messages, Message("user", asker.fill(finish)))
 
 
 def _result(at: int, call: ToolCall, box: Toolbox, made: Counter[tuple[str, str]]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from triage import kb, learned
@@ -41,7 +41,7 @@ def explain(
         from triage.runbooks import runbooks
 
         labels = kb.taxonomy()
-        facts = FactTools(log, rules, labels, matcher, runbooks().of, lambda words: _incidents(chosen, words))
+        facts = FactTools(log, rules, labels, matcher, runbooks().of, incidents_of(chosen))
         options = failure_agent.Options(
             steps=chosen.llm_steps,
             samples=chosen.llm_samples,
@@ -71,8 +71,13 @@ def explain(
     return explained
 
 
-def _incidents(chosen: Settings, words: str) -> Sequence[Similar]:
-    from triage.cli import recalling
-    from triage.retrieve.rank import MIN_SCORE_ASKED, Query
+def incidents_of(chosen: Settings) -> Callable[[str], Sequence[Similar]]:
+    """Past incidents for words, as a tool of a model looks for them."""
 
-    return recalling.similar(chosen, Query(words), _MOST_INCIDENTS, MIN_SCORE_ASKED)[0]
+    def search(words: str) -> Sequence[Similar]:
+        from triage.cli import recalling
+        from triage.retrieve.rank import MIN_SCORE_ASKED, Query
+
+        return recalling.similar(chosen, Query(words), _MOST_INCIDENTS, MIN_SCORE_ASKED)[0]
+
+    return search

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import functools
 import inspect
-import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Annotated, Any, get_args
 
 import typer
 
+from triage.clock import parse_time
 from triage.domain import Outcome, Status
 from triage.errors import UsageError
 from triage.store.values import Filters, VerdictKind
 
-_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _VERDICTS = (*get_args(VerdictKind), "none")
 
 
@@ -96,16 +95,3 @@ def _check_type(failure_type: str) -> None:
             f"--type {failure_type!r} is not known",
             f"did you mean {' or '.join(near)}?" if near else "see kb/taxonomy.yaml",
         )
-
-
-def parse_time(value: str, now: datetime, option: str = "--since") -> datetime:
-    """`7d` before now, or a date or time; without a zone it is UTC. In UTC. Errors: UsageError."""
-    try:
-        if ago := re.fullmatch(r"(\d{1,4})([mhdw])", value.strip()):
-            return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-        when = datetime.fromisoformat(value.strip())
-        return when.astimezone(UTC) if when.tzinfo else when.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):
-        raise UsageError(
-            f"{option} {value!r} is no time", "use 7d, 12h, 2026-01-31 or 2026-01-31T03:00+01:00"
-        ) from None

@@ -17,6 +17,7 @@ from triage import __version__
 # command -> (module, what it does); the help page is printed from here, without importing any of them.
 COMMANDS = {
     "diagnose": ("triage.cli.diagnose", "Name the root cause of a failed job from its logs, citing lines."),
+    "chat": ("triage.cli.chat", "Talk about an incident: why, whose fault, what to do, what fixed it last time."),
     "compress": (
         "triage.cli.compress",
         "Print the log without its routine lines, with an account of what was left out.",

@@ -131,7 +131,7 @@ def rollback(
 
     A rule that would have hidden evidence of an incident, and a signature that an outcome contradicts, stay retired.
     """
-    from triage.cli.incident_filters import parse_time
+    from triage.clock import parse_time
 
     when = parse_time(to, datetime.now(UTC), "--to") if to else None
     with _open() as store:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 _SHOWN = 16
 _SHOWN_AT_FIRST = 8
 
 
-def progress_parts(result: dict[str, Any]) -> list[str]:
+def progress_parts(result: Mapping[str, Any]) -> list[str]:
     """Stage, last step and checkpoint, and what was lost."""
     p = result["progress"]
     parts = [f"stage {p['stage']}"] if p.get("stage", "unknown") != "unknown" else []
@@ -25,7 +26,7 @@ def _checkpoint(p: dict[str, Any]) -> str:
     return str(where) if named else f"{where} (step {step})" if where else f"step {step}"
 
 
-def cost_parts(result: dict[str, Any]) -> list[str]:
+def cost_parts(result: Mapping[str, Any]) -> list[str]:
     """GPU-hours lost and what a restart takes."""
     p = result["progress"]
     parts = []
@@ -36,7 +37,7 @@ def cost_parts(result: dict[str, Any]) -> list[str]:
     return parts
 
 
-def timeline_rows(result: dict[str, Any], details: bool = True) -> list[str]:
+def timeline_rows(result: Mapping[str, Any], details: bool = True) -> list[str]:
     """One row a moment, where several kinds of source or several clocks take part; then clocks and joins."""
     told = result.get("timeline") or {}
     moments = told.get("moments", [])
@@ -56,7 +57,7 @@ def _again(m: dict[str, Any], before: dict[str, Any] | None) -> bool:
     return before is not None and all(m.get(name) == before.get(name) for name in ("time", "what", "source", "node"))
 
 
-def chain_text(result: dict[str, Any]) -> str:
+def chain_text(result: Mapping[str, Any]) -> str:
     """The ids from cause to last consequence; lines that mean the same, on other ranks, stand together."""
     titles = {e["id"]: e.get("title", "") for e in result["evidence"]}
     groups: list[list[str]] = []
@@ -74,6 +75,6 @@ def _row(m: dict[str, Any]) -> str:
     return f"{m['time'][:19].replace('T', ' ')}  {who}: {m['what']}{place}"
 
 
-def recurrence_text(result: dict[str, Any]) -> str:
+def recurrence_text(result: Mapping[str, Any]) -> str:
     """What earlier incidents say, "" the first time."""
     return str((result.get("recurrence") or {}).get("said", ""))

@@ -21,6 +21,7 @@ REVISIONS = (
     "0007",
     "0008",
     "0009",
+    "0010",
 )  # oldest first; the files in migrations/versions, held equal by a test
 HEAD = REVISIONS[-1]
 VERSION_TABLE = "triage_schema"  # not Alembic's own name: a shared PostgreSQL database may hold another program's

@@ -8,6 +8,7 @@ from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from triage.store.action_tables import RecoveryAction
+from triage.store.chat_tables import ChatSession, ChatTurn
 from triage.store.columns import Base, Big, Key, parent
 from triage.store.part_tables import (
     PARTS,
@@ -35,6 +36,8 @@ __all__ = [
     "PARTS",
     "Attempt",
     "Base",
+    "ChatSession",
+    "ChatTurn",
     "Diagnosis",
     "Evidence",
     "Feedback",

@@ -59,11 +59,13 @@ def tool(
 
 @dataclass(slots=True)
 class Toolbox:
-    """seen: is given the lines and names of the job that a call showed; uses: each call, in order."""
+    """seen: is given the lines and names of the job that a call showed; uses: each call, in order; result: the prompt
+    that fences what a tool found."""
 
     tools: Sequence[Tool]
     seen: Callable[[Sequence[LogLine], Sequence[str]], None]
     uses: list[ToolUse] = field(default_factory=list)
+    result: str = RESULT
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -79,11 +81,14 @@ class Toolbox:
             return self._not_done(call, f"the tool failed ({type(error).__name__})")
         self.seen(shown, found.names)
         self._note(call, len(shown))
-        return _fenced(call.name, text)
+        return self._fenced(call.name, text)
 
     def _not_done(self, call: ToolCall, why: str) -> str:
         self._note(call, 0, problem=why)
-        return _fenced(call.name, f"not done: {why}")
+        return self._fenced(call.name, f"not done: {why}")
+
+    def _fenced(self, name: str, text: str) -> str:
+        return prompts.load(self.result).fill(name=name[:60], result=text)
 
     def _run(self, call: ToolCall) -> Found:
         known = next((t for t in self.tools if t.spec.name == call.name), None)
@@ -117,10 +122,6 @@ def _bounded(found: Found) -> tuple[str, list[LogLine]]:
     text = "\n".join(parts)[:MOST_CHARS]
     left = len(found.lines) - len(lines)
     return text + (f"\n... {left} more lines than there is room for; ask for less" if left else ""), lines
-
-
-def _fenced(name: str, text: str) -> str:
-    return prompts.load(RESULT).fill(name=name[:60], result=text)
 
 
 def arguments(call: ToolCall) -> dict[str, Any] | None:

@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from triage.agents.tools.kit import Found, Tool, ToolError, tool
+from triage.agents.tools.kit import Found, Tool, tool
+from triage.agents.tools.look_up import look_up
 from triage.domain import Diagnosis, JobLog, LogFile, LogLine, Runbook, RunbookStep, Similar
-from triage.evidence import account, decode
-from triage.evidence.match import Finding, Matcher
+from triage.evidence import account
+from triage.evidence.match import Matcher
 from triage.evidence.timeline import same_host
 from triage.taxonomy import Taxonomy
 
 MOST_LINES = 40
 MOST_FILES = 40
-MOST_SIGNATURES = 8
 _SYSTEM = ("slurm", "sacct", "kubernetes", "kernel", "fabric")
 _WORD = re.compile(r"[a-z0-9]{3,}")
 
@@ -77,37 +77,7 @@ class FactTools:
         return Found("\n".join(said), lines[-MOST_LINES:], names=said)
 
     def look_up(self, asked: Mapping[str, Any]) -> Found:
-        what = asked["what"].strip()
-        match asked["kind"].strip().lower():
-            case "signature":
-                return Found(self._signature(what))
-            case "xid":
-                return Found(self._xid(_whole(what)))
-            case "exit-code":
-                return Found(decode.exit_code(_whole(what)) or f"{what} has no meaning of its own")
-            case "line":
-                return Found(self._line(LogLine("", 0, what)))
-        raise ToolError("kind must be signature, xid, exit-code or line")
-
-    def _signature(self, what: str) -> str:
-        known = [s for s in self.matcher.signatures if s.id == what]
-        if not known:
-            near = [s.id for s in self.matcher.signatures if what.lower() in f"{s.id} {s.title}".lower()]
-            raise ToolError(f"no signature {what[:60]!r}" + (f"; perhaps {', '.join(near[:12])}" if near else ""))
-        return _of_signature(Finding(LogLine("", 0, ""), known[0]))
-
-    def _xid(self, number: int) -> str:
-        line = LogLine("", 0, f"NVRM: Xid (PCI:0000:3b:00): {number}, pid=1, name=python")
-        found = [f for f in self.matcher.match(line, "kernel") if str(number) in f.signature.id]
-        if not found:
-            raise ToolError(f"the knowledge base has nothing on Xid {number}")
-        return "\n".join(map(_of_signature, found[:MOST_SIGNATURES]))
-
-    def _line(self, line: LogLine) -> str:
-        said = [_of_signature(f) for f in self.matcher.match(line)[:MOST_SIGNATURES]]
-        if means := decode.explain(line.text):
-            said.append(means)
-        return "\n".join(said) or "no signature knows such a line"
+        return Found(look_up(self.matcher, asked["kind"].strip().lower(), asked["what"].strip()))
 
     def search_incidents(self, asked: Mapping[str, Any]) -> Found:
         assert self.incidents is not None
@@ -148,20 +118,6 @@ def _accounted(file: LogFile) -> Iterator[str]:
 
 def _of(line: LogLine, file: LogFile, node: str) -> bool:
     return same_host(line.node or file.node, node) or node in line.text
-
-
-def _whole(what: str) -> int:
-    """Errors: ToolError."""
-    digits = what.removeprefix("-")
-    if not (digits.isascii() and digits.isdigit() and len(digits) < 8):
-        raise ToolError(f"{what[:40]!r} is no number")
-    return int(what)
-
-
-def _of_signature(found: Finding) -> str:
-    s = found.signature
-    check = f"; to check: {s.check}" if s.check else ""
-    return f"{s.id}: {s.title}. Type {s.failure_type}, cause {s.root_cause_class}, role {s.role}. Remedy: {s.remedy}{check}"
 
 
 def _book(book: Runbook) -> Iterator[str]:

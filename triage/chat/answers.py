@@ -1,0 +1,107 @@
+"""Answers that code gives to plain questions about an incident, by what they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from triage.chat import codes, intents, on_cause, on_log, on_past, on_remedy
+from triage.chat.desk import Desk
+from triage.chat.said import say
+from triage.chat.values import Event, Subject
+from triage.taxonomy import Taxonomy
+
+CODES = "codes"
+ASKABLE = (
+    "why? is it the node or my code? what should I do? is it safe to restart? which nodes do I drain? when did it start? "
+    "which ranks failed first? show me rank 3 around the failure; what fixed it last time? has this happened before? "
+    "how sure are you? could it be OOM? what did you not look at? how much was lost? what is Xid 79? write the handover"
+)
+COMMANDS = "/help lists the commands."
+
+
+def intent_of(said: str, desk: Desk, likeness: bool = True) -> str:
+    """What a question about an incident asks for; "" where it is not known. likeness: by the embedding too."""
+    if codes.names_a_code(said) or codes.names_a_label(said, desk.labels):
+        return CODES
+    if on_log.names_log(said):
+        return "log"
+    found = intents.of_question(said)
+    if found in ("why", "", "lost") and _could_be(said, desk.labels, by_id=found == "lost"):
+        return "else"
+    return found or (intents.by_likeness(said, desk.embed) if likeness else "")
+
+
+def _could_be(said: str, labels: Taxonomy, by_id: bool) -> bool:
+    begins = said.lower().split()[:1]
+    return begins in (["is"], ["was"], ["maybe"], ["perhaps"]) and on_cause.names_a_type(labels, said, by_id)
+
+
+def by_code(subject: Subject, intent: str, said: str, desk: Desk) -> Iterator[Event]:
+    """intent: of intent_of, not ""."""
+    match intent:
+        case "why":
+            yield from on_cause.why(subject)
+        case "whose":
+            yield from on_cause.whose_fault(subject)
+        case "sure":
+            yield from on_cause.how_sure(subject)
+        case "when":
+            yield from on_cause.when(subject)
+        case "timeline":
+            yield from on_cause.timeline(subject)
+        case "ranks":
+            yield from on_cause.first_ranks(subject)
+        case "else":
+            yield from on_cause.could_it_be(subject, desk.labels, said)
+        case "todo":
+            yield from on_remedy.what_to_do(subject, desk.labels)
+        case "nodes":
+            yield from on_remedy.which_nodes(subject)
+        case "restart":
+            yield from on_remedy.restart(subject)
+        case "lost":
+            yield from on_remedy.lost(subject)
+        case "progress":
+            yield from on_remedy.progress(subject)
+        case _:
+            yield from _of_record(subject, intent, said, desk)
+
+
+def _of_record(subject: Subject, intent: str, said: str, desk: Desk) -> Iterator[Event]:
+    match intent:
+        case "fixed":
+            yield from on_past.what_fixed_it(subject)
+        case "before":
+            yield from on_past.before(subject)
+        case "unseen":
+            yield from on_past.unseen(subject)
+        case "facts":
+            yield from on_past.facts(subject)
+        case "handover":
+            yield from on_past.handover(subject)
+        case "log":
+            yield from on_log.around_failure(subject, said)
+        case "codes":
+            yield from codes.explain(said, desk.matcher, desk.labels, subject)
+        case "thanks":
+            yield say(
+                "You're welcome."
+                + ("" if subject.incident is None else " Once it is clear how it turned out: /resolve.")
+            )
+        case _:
+            yield from help_of(subject)
+
+
+def help_of(subject: Subject | None) -> Iterator[Event]:
+    yield say(
+        f"Ask, for example: {ASKABLE}."
+        if subject
+        else "Ask: what fails most? which nodes? what is still open? /open ID talks about one."
+    )
+    yield say(COMMANDS)
+
+
+def unknown(subject: Subject | None, model_set: bool) -> Iterator[Event]:
+    why = "" if model_set else " and no model is set (TRIAGE_LLM) that could"
+    yield say(f"I cannot tell what that asks for{why}.")
+    yield from help_of(subject)

@@ -1,0 +1,217 @@
+"""Wires a conversation: what it is about, what it may read and write, and the model of the settings."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from triage import kb, learned, pipeline
+from triage.chat.desk import Desk
+from triage.chat.values import OpenedLog, Subject
+from triage.cli import output, wiring
+from triage.cli.who import user
+from triage.config import Settings
+from triage.diagnose.judge import judge
+from triage.domain import Diagnosis, Folded, JobLog, RawLine
+from triage.errors import InputError, NotFoundError, UsageError
+from triage.ingest import identity
+from triage.ingest.again import raw_lines
+from triage.store.values import Filters, StoredIncident, Verdict
+
+if TYPE_CHECKING:
+    from triage.agents.tools.kit import Tool
+    from triage.chat.talker import Talker
+    from triage.store.incidents import IncidentStore
+
+
+class Opened:
+    """What the settings give, opened once. store: None where there is no database yet."""
+
+    def __init__(self, chosen: Settings, quiet: bool) -> None:
+        self.chosen, self._quiet = chosen, quiet
+        self.store: IncidentStore | None = wiring.store(chosen) if wiring.made(chosen) else None
+
+    def close(self) -> None:
+        if self.store is not None:
+            self.store.close()
+
+    def __enter__(self) -> Opened:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ------------------------------------------------------------------------------------------ subjects
+    def incident(self, number: int) -> Subject:
+        """Errors: NotFoundError, StoreError."""
+        if self.store is None:
+            raise NotFoundError(f"no incident {number}", "nothing is recorded yet")
+        found = self.store.get(number)
+        read = functools.cache(lambda: self._read_again(found))
+        return Subject(found.result, read, found.id, found)
+
+    def job(self, name: str) -> Subject:
+        """The newest incident of a job. Errors: NotFoundError."""
+        found = self.store.list(Filters(job=name), limit=1) if self.store else ()
+        if not found:
+            raise NotFoundError(f"no incident of job {name} is recorded", "diagnose its log: triage chat PATH")
+        return self.incident(found[0].id)
+
+    def paths(self, paths: Sequence[str], record: bool) -> Subject:
+        """Diagnosed by the rules, and recorded where that is wanted. Errors: InputError."""
+        if "-" in paths:
+            raise UsageError("triage chat reads questions from stdin, no log", "give the log as a file")
+        parts = self._parts(record)
+        kept: list[tuple[JobLog, Diagnosis]] = []
+
+        def keep(log: JobLog, _folded: Folded, rules: Diagnosis) -> Diagnosis:
+            kept.append((log, rules))
+            return rules
+
+        _, document = pipeline.diagnose(paths, replace(parts, explain=keep))
+        output.clear_progress(self._quiet)
+        if record and self.store is None and wiring.made(self.chosen):
+            self.store = wiring.store(self.chosen)
+        number = document["incident"]
+        stored = self.store.get(number) if number is not None and self.store else None
+        return Subject(document, lambda: OpenedLog(*kept[0], raw_lines), number, stored)
+
+    def _parts(self, record: bool) -> pipeline.Parts:
+        without = replace(self.chosen, llm="off")  # the model answers in the conversation
+        rules = wiring.learned_rules(without, writes=record)
+        parts = wiring.parts(without, output.teller(self._quiet), record=record, rules=rules)
+        return wiring.with_good_runs(parts, without, writes=record)
+
+    def _read_again(self, found: StoredIncident) -> OpenedLog:
+        """The files that were read, if they are the same still, under the names that the diagnosis knows them by.
+
+        Errors: InputError.
+        """
+        number = next((v.attempt for v in found.versions if v.version == found.version), 1)
+        files = next((a.files for a in found.attempts if a.number == number), ())
+        if not files or not all(f.path and f.digest for f in files):
+            raise InputError("where it came from is not known", "give it anew: triage chat PATH")
+        for file in files:
+            try:
+                same = identity.digest(Path(file.path))[1] == file.digest
+            except OSError:
+                raise InputError(f"{file.path} is not there any more") from None
+            if not same:
+                raise InputError(f"{file.path} has changed since", "diagnose it again: triage chat PATH")
+        parts = self._parts(record=False)
+        log = pipeline.read([f.path for f in files], replace(parts, good=None))
+        output.clear_progress(self._quiet)
+        log = _renamed(log, {f.path: f.name for f in files})
+        paths = {f.name: f.path for f in files}
+
+        def read(name: str, first: int) -> Iterator[RawLine]:
+            return raw_lines(paths.get(name, name), first)
+
+        return OpenedLog(log, judge(learned.unmarked(log), parts.knowledge), read)
+
+    # ------------------------------------------------------------------------------------------ the desk
+    def desk(self, keep: bool) -> Desk:
+        """keep: the conversation is kept in the database."""
+        from triage.store.chats import ChatStore
+
+        known, _ = wiring.site_knowledge(self.chosen)
+        kept = keep and self.store is not None
+        return Desk(
+            matcher=known.matcher,
+            labels=kb.taxonomy(),
+            open_incident=self.incident,
+            who=user(),
+            incidents=self.store,
+            chats=ChatStore.open(self.chosen.database_url) if kept else None,
+            resolve=self._resolve if self.store is not None else None,
+            save=_save,
+            embed=_embedder(),
+            talker=self._talker(),
+        )
+
+    def _resolve(self, incident: int, verdict: Verdict) -> Sequence[str]:
+        from triage.cli import resolving, rules_signatures
+        from triage.store import verdicts
+
+        assert self.store is not None
+        labels = kb.taxonomy()
+        verdicts.check(verdict, labels.types, labels.root_cause_classes)
+        said = self.store.get(incident).summary.failure_type
+        kept = self.store.resolve(incident, verdict)
+        rules_signatures.after_outcome(incident, self.chosen.llm, kept.who, say=True)
+        return (resolving.told(incident, kept, said),)
+
+    def _talker(self) -> Talker | None:
+        model = wiring.model(self.chosen)
+        if model is None:
+            return None
+        from triage.agents import failure_agent
+        from triage.chat.talker import Options, Talker
+        from triage.llm.limits import Prices
+
+        chosen = self.chosen
+        limits = failure_agent.limits(chosen.llm_timeout, chosen.llm_most_cost)
+        prices = Prices(chosen.llm_price_in, chosen.llm_price_out)
+        options = Options(chosen.llm_steps, chosen.llm_timeout, chosen.llm_context, limits, prices)
+        return Talker(model, self._tools, options)
+
+    def _tools(self, log: OpenedLog | None) -> Sequence[Tool]:
+        from triage.agents.tools.on_facts import FactTools
+        from triage.agents.tools.on_log import LogTools
+        from triage.cli import asking
+        from triage.runbooks import runbooks
+
+        if log is None:
+            return ()
+        known, _ = wiring.site_knowledge(self.chosen)
+        facts = FactTools(
+            log.log, log.rules, kb.taxonomy(), known.matcher, runbooks().of, asking.incidents_of(self.chosen)
+        )
+        return (*LogTools(log.log, log.rules, log.read).all(), *facts.all())
+
+
+def _renamed(log: JobLog, names: dict[str, str]) -> JobLog:
+    """With each file and line under another name."""
+
+    def line(found: Any) -> Any:
+        return replace(found, file=names.get(found.file, found.file))
+
+    files = tuple(
+        replace(
+            file,
+            name=names.get(file.name, file.name),
+            lines=tuple(map(line, file.lines)),
+            earlier=tuple(map(line, file.earlier)),
+            runs=tuple(map(line, file.runs)),
+        )
+        for file in log.files
+    )
+    return replace(log, files=files)
+
+
+def _save(name: str, text: str) -> str:
+    """Writes a report where the user says; never over a file. Errors: InputError."""
+    path = Path(name).expanduser()
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise InputError(f"{path} is there already", "give it another name") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+    return str(path)
+
+
+def _embedder() -> Callable[[Sequence[str]], Sequence[Any]] | None:
+    """The embedding that ships, whatever the index uses: its examples are few, and it is loaded on first use."""
+    from triage.retrieve.embedding import MiniLM
+
+    model = MiniLM()
+
+    def embed(texts: Sequence[str]) -> Sequence[Any]:
+        return model.embed(texts)
+
+    return embed
