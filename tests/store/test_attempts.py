@@ -183,6 +183,17 @@ def test_whose_job_it_is_and_who_had_it_diagnosed_are_two(store: IncidentStore) 
     assert [s.id for s in store.list(Filters(owner="ada"))] == [1]
 
 
+def test_a_later_reading_tells_more_of_the_job(store: IncidentStore) -> None:
+    file(store, A, JobRef("4711"))
+    file(store, A, JobRef("4711", "gpt"))
+    file(store, A)
+
+    job = store.get(1).job
+    assert job is not None
+    assert (job.external_id, job.name) == ("4711", "gpt")
+    assert [s.id for s in store.list(Filters(job="gpt"))] == [1]
+
+
 def test_earlier_readings_are_told_as_of_when_the_log_was_read_first(store: IncidentStore, clock: Now) -> None:
     file(store, A, JOB)
     clock.now += timedelta(hours=1)

@@ -145,6 +145,10 @@ def old_database(url: str, revision: str) -> None:
             connection.execute(sa.text("SET LOCAL timezone = 'UTC'"))
         for statement in OLD_DATA[revision].split(";"):
             connection.exec_driver_sql(statement)
+        if connection.dialect.name == "postgresql":  # whose counters do not see numbers that were given
+            for table in set(sa.inspect(connection).get_table_names()) - {migrate.VERSION_TABLE}:
+                counter = f"pg_get_serial_sequence('{table}', 'id')"
+                connection.execute(sa.text(f"SELECT setval({counter}, (SELECT coalesce(max(id), 1) FROM {table}))"))
     old.dispose()
 
 

@@ -70,6 +70,8 @@ class IncidentStore(Store):
             else:
                 incident, number = known.incident, known.attempt
                 filing.again(connection, incident, number, attempt)
+                if number == 1 and job and job.label:  # an older reading may have known less of it
+                    filing.relabel(connection, incident, {"job_id": _job(connection, job, now)})
             filing.add_nodes(connection, incident, rows.nodes(diagnosis, job))
             version = filing.add_reading(connection, incident, number, reading, now)
             filing.relabel(connection, incident, labels if owner else reading.labels)
