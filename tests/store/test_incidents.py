@@ -256,12 +256,18 @@ def test_the_latest_verdict_tells_what_it_was(store: IncidentStore) -> None:
         Verdict("confirmed", "ada", root_cause_class="unknown"),
         Verdict("corrected", "ada"),
         Verdict("corrected", "ada", cause=" ", failure_type="ecc-error"),
+        Verdict("corrected", "ada", cause=ECC.root_cause),
+        Verdict("rejected", "ada", fix="rebooted", worked="yes"),
+        Verdict("confirmed", "ada", note="x" * 4001),
+        Verdict("wrong", "ada"),  # type: ignore[arg-type]
     ],
 )
 def test_a_verdict_that_contradicts_itself_is_not_kept(store: IncidentStore, verdict: Verdict) -> None:
     incident = store.record(ECC, as_json(ECC))
 
-    with pytest.raises(UsageError, match=r"a (confirmed|corrected) diagnosis"):
+    with pytest.raises(
+        UsageError, match=r"a (confirmed|corrected|rejected) diagnosis|the note has 4,001|the verdict 'wrong'"
+    ):
         store.resolve(incident, verdict)
 
     assert store.get(incident).verdicts == ()

@@ -14,16 +14,20 @@ MOST = 4000  # characters of a cause, a fix or a note: they are shown beside lat
 
 def check(verdict: Verdict, types: Container[str], classes: Container[str]) -> None:
     """Errors: UsageError for a word that is none of those allowed, and for too many. types, classes: the labels there are."""
-    for name in ("cause", "fix", "note"):
-        too_long(name, getattr(verdict, name))
-    _one_of("verdict", verdict.verdict, get_args(VerdictKind))
-    _one_of("worked", verdict.worked, get_args(Worked))
+    _fits(verdict)
     for name, value, known in (
         ("failure type", verdict.failure_type, types),
         ("root cause class", verdict.root_cause_class, classes),
     ):
         if value and value not in known:
             raise UsageError(f"the {name} {value!r} is not known", "docs/labels-and-figures.md lists them")
+
+
+def _fits(verdict: Verdict) -> None:
+    for name in ("cause", "fix", "note"):
+        too_long(name, getattr(verdict, name))
+    _one_of("verdict", verdict.verdict, get_args(VerdictKind))
+    _one_of("worked", verdict.worked, get_args(Worked))
 
 
 def too_long(name: str, text: str) -> None:
@@ -36,8 +40,9 @@ def complete(verdict: Verdict, said_type: str, said_class: str, said_cause: str 
     """Without blanks, and with its labels as far as it tells them, of a diagnosis that said these.
 
     Confirmed: those of the diagnosis. Corrected: what was not corrected stays, but the class of another type is not known.
-    Rejected: only what was given. Errors: UsageError for a verdict that contradicts itself.
+    Rejected: only what was given. Errors: UsageError for a verdict that contradicts itself, or is none.
     """
+    _fits(verdict)
     verdict = replace(verdict, cause=verdict.cause.strip(), fix=verdict.fix.strip(), note=verdict.note.strip())
     if verdict.verdict == "rejected":
         if verdict.worked == "yes":
