@@ -108,6 +108,14 @@ def test_a_filter_of_failures_leaves_the_jobs_that_ran(five: IncidentStore) -> N
     assert five.stats(Filters(failure_type="hang")).nodes == (NodeCount("gpu-018", 0, 2), NodeCount("gpu-017", 0, 3))
 
 
+def test_to_confirm_that_nothing_is_known_is_no_right_answer(store: IncidentStore) -> None:
+    dark = replace(ECC, failure_type="unknown", root_cause_class="unknown", status="unknown")
+    store.record(dark, as_json(dark))
+    store.resolve(1, Verdict("confirmed", "ada"))
+    s = store.stats()
+    assert (s.confirmed, s.type_right, s.class_right) == (Share(1, 1), Share(0, 1), Share(0, 1))
+
+
 def test_nothing(store: IncidentStore) -> None:
     s = store.stats()
     assert (s.jobs, s.types, s.median, s.nodes) == (0, (), None, ())

@@ -197,8 +197,9 @@ def _outcomes(connection: Connection, chosen: Subquery) -> dict[str, Any]:
 
     One that was rejected is wrong in all; a class that a correction leaves open is not counted.
     """
-    same_type = chosen.c.true_type == Diagnosis.failure_type
-    same_class = chosen.c.true_class == Diagnosis.root_cause_class
+    # To be right that it is not known is not to be right about it.
+    same_type = and_(chosen.c.true_type == Diagnosis.failure_type, Diagnosis.failure_type != "unknown")
+    same_class = and_(chosen.c.true_class == Diagnosis.root_cause_class, Diagnosis.root_cause_class != "unknown")
     of_version = and_(Diagnosis.incident_id == chosen.c.id, Diagnosis.version == chosen.c.version)
     counted = (
         select(
