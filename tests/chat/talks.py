@@ -11,13 +11,20 @@ from typing import Any
 import yaml
 
 from tests.conftest import REPO
+from tests.openai_server import OpenAIServer
 from triage import config, kb, pipeline
+from triage.agents.tools.kit import Tool
+from triage.agents.tools.on_facts import FactTools
+from triage.agents.tools.on_log import LogTools
 from triage.chat.conversation import Conversation
 from triage.chat.desk import Desk
+from triage.chat.talker import Options, Talker
 from triage.chat.values import Cited, Done, Event, Note, OpenedLog, Subject, Text
 from triage.cli import wiring
 from triage.errors import InputError
 from triage.ingest.again import raw_lines
+from triage.llm.private import Private
+from triage.runbooks import runbooks
 
 LOST_GPU = (str(REPO / "examples" / "lost-gpu"),)
 
@@ -90,3 +97,15 @@ def done(events: Sequence[Event]) -> Done:
 
 def asker(conversation: Conversation) -> Callable[[str], list[Event]]:
     return lambda question: list(conversation.ask(question))
+
+
+def talker(server: OpenAIServer, **options: Any) -> Talker:
+    """A model that asks this server, with the tools of the diagnosis."""
+
+    def tools(log: OpenedLog | None) -> Sequence[Tool]:
+        if log is None:
+            return ()
+        facts = FactTools(log.log, log.rules, kb.taxonomy(), wiring.knowledge().matcher, runbooks().of)
+        return (*LogTools(log.log, log.rules, log.read).all(), *facts.all())
+
+    return Talker(Private(server.model()), tools, Options(**{"timeout": 20.0, **options}))

@@ -29,7 +29,12 @@ _BLAMES = re.compile(
     r"(?i)\b(?:drain|cordon|exclud|quarantin|blacklist|avoid|replac|suspect|fault|bad|broken|culprit|blame|defect|isolat|leav(?:e|ing) out|remov)\w*"
 )
 _WELL = re.compile(
-    r"(?i)\b(?:job|run|training|it|everything)\b[^.]{0,30}\b(?:is|was|are|ran|looks?|finished|completed|succeeded)\b[^.]{0,20}\b(?:healthy|fine|ok|okay|success\w*|normal\w*|well|without (?:an? )?(?:error|failure|problem)s?)\b|\b(?:no|nothing) (?:failure|error|problem|action)s?\b.{0,20}\b(?:occurred|happened|found|needed|required)\b|\bnothing (?:failed|is wrong|to do)\b"
+    r"(?i)\b(?:job|run|training|it|everything)\b[^.]{0,30}\b(?:is|was|are|ran|looks?|finished|completed|succeeded)\b[^.]{0,20}"
+    r"\b(?:healthy|fine|ok|okay|success\w*|normal\w*|well|without (?:an? )?(?:error|failure|problem)s?)\b"
+)
+_NOTHING = re.compile(
+    r"(?i)\bno (?:failure|error|problem|issue|action)s?\b.{0,20}\b(?:occurred|happened|found|needed|required)\b"
+    r"|\bnothing (?:failed|is wrong|went wrong|to do|happened)\b"
 )
 _SPACE = re.compile(r"\s+")
 Place = tuple[str, int]
@@ -80,10 +85,9 @@ def ground_of(
     found.told.counted["rank"] = {*ranks, *r["suspects"]["ranks"]}
     found._add({(e["file"], e["line"]): e["text"] for e in subject.evidence})
     found._add({(c.file, c.line): c.text for c in known if isinstance(c, Cited)})
-    found._tell(
-        [*_told(subject), *found.nodes, *(found.told.without_places(e.text) for e in known if isinstance(e, Text))]
-    )
-    found.asked.add(asked)
+    said = [found.told.without_places(e.text) for e in known if isinstance(e, Text)]
+    found._tell([*_told(subject), *found.nodes, *(text for text in said if not _DENIES.search(text))])
+    found.asked.add("\n".join([asked, *said]))  # what code denies is no more there than what was asked for
     past = (
         f"{s['incident']} {s['title']} {s['why']} {s.get('fix', '')} {' '.join(s['remediation'])}"
         for s in r.get("similar", ())
@@ -121,14 +125,14 @@ def check(sentence: str, known: Ground) -> Checked:
         plain = plain.replace(f"`{command}`", "").replace(command, "")
     places, problem = _cited(plain, known)
     problem = problem or _quotes(plain, places, known) or _blame(plain, places, known) or _names(plain, known)
-    if (
-        not problem
-        and not known.well
-        and _WELL.search(plain)
-        and not _DENIES.search(plain.split(",")[0].replace("No ", ""))
-    ):
+    if not problem and not known.well and _says_well(plain):
         problem = "it says that nothing failed"
     return Checked(problem, () if problem else places)
+
+
+def _says_well(text: str) -> bool:
+    """Against the diagnosis of a job that failed, which an order in its log might want to be said."""
+    return bool(_NOTHING.search(text)) or (bool(_WELL.search(text)) and not _DENIES.search(text))
 
 
 def _cited(text: str, known: Ground) -> tuple[tuple[Place, ...], str]:

@@ -13,20 +13,19 @@ _LINE = 160  # characters of a turn in brief
 def remembered(turns: Sequence[StoredTurn], room: int) -> str:
     """room: characters. The newest turns as they were, those before them in brief, the oldest left out; oldest first."""
     told: list[str] = []
-    left, whole = room, room * _WHOLE
+    left, whole = room, int(room * _WHOLE)
     for at, turn in enumerate(reversed(turns)):
         if turn.state == "asked" or turn.asked.startswith("/"):
             continue
-        text = f"user: {turn.asked}\nanswer: {turn.answer.strip() or turn.state}"
+        text = f"Q: {turn.asked}\nA: {turn.answer.strip() or turn.state}"
         if at and len(text) > whole:
+            text, whole = _brief(turn), 0
+        if len(text) >= left:
             text = _brief(turn)
-            whole = 0.0
-        if len(text) > left:
-            text = _brief(turn)[: max(left, 0)]
-        if not text:
+        if len(text) >= left:
             break
-        left -= len(text)
-        whole -= len(text)
+        left -= len(text) + 1
+        whole -= len(text) + 1
         told.append(text)
     return "\n".join(reversed(told))
 
@@ -35,6 +34,5 @@ def _brief(turn: StoredTurn) -> str:
     """The question, how the answer began, and the lines that it cited."""
     places = ", ".join(f"{c['file']}:{c['line']}" for c in turn.citations[:3])
     said = " ".join(turn.answer.split())[:_LINE]
-    return f"user: {' '.join(turn.asked.split())[:_LINE]}\nanswer in brief: {said}" + (
-        f" (cited {places})" if places else ""
-    )
+    cited = f" (cited {places})" if places else ""
+    return f"Q: {' '.join(turn.asked.split())[:_LINE]}\nA in brief: {said}{cited}"
