@@ -183,6 +183,19 @@ def test_whose_job_it_is_and_who_had_it_diagnosed_are_two(store: IncidentStore) 
     assert [s.id for s in store.list(Filters(owner="ada"))] == [1]
 
 
+def test_a_job_submitted_anew_counts_as_the_same(store: IncidentStore, clock: Now) -> None:
+    file(store, A, JobRef("4711", "gpt", owner="ada"))
+    file(store, B, JobRef("4712", "gpt", owner="bob"))
+    file(store, read_from(ECC, "c", head="hc"), JobRef("4713", "gpt", owner="ada"), new=True)
+
+    seen = store.get(3).seen
+    assert seen is not None
+    assert (seen.same_job, seen.other_jobs) == (2, 1)
+    history = HistoryReader(store._engine).history(ECC.fingerprint, (), JobRef("4714", "gpt", owner="ada"))
+    assert history.seen is not None
+    assert (history.seen.same_job, history.seen.other_jobs) == (2, 1)
+
+
 def test_a_later_reading_tells_more_of_the_job(store: IncidentStore) -> None:
     file(store, A, JobRef("4711"))
     file(store, A, JobRef("4711", "gpt"))
@@ -200,9 +213,9 @@ def test_earlier_readings_are_told_as_of_when_the_log_was_read_first(store: Inci
     file(store, B, replace(JOB, external_id="4712"))
     reader = HistoryReader(store._engine)
 
-    first = reader.history(ECC.fingerprint, ECC.suspects.nodes, "4711", run_of(A).digest)
+    first = reader.history(ECC.fingerprint, ECC.suspects.nodes, JobRef("4711"), run_of(A).digest)
     assert (first.seen, first.of_nodes) == (None, {"gpu-017": (1,)})
-    second = reader.history(ECC.fingerprint, ECC.suspects.nodes, "4712", run_of(B).digest)
+    second = reader.history(ECC.fingerprint, ECC.suspects.nodes, JobRef("4712"), run_of(B).digest)
     assert second.seen is not None
     assert (second.seen.other_jobs, second.of_nodes) == (1, {"gpu-017": (2, 1)})
 
@@ -246,7 +259,9 @@ def test_each_attempt_is_an_earlier_failure_and_a_later_reading_takes_the_place_
     steps(B, 200)
     steps(B, 250)
 
-    found = HistoryReader(store._engine).history(ECC.fingerprint, ECC.suspects.nodes, "4711_2", run_of(B).digest)
+    found = HistoryReader(store._engine).history(
+        ECC.fingerprint, ECC.suspects.nodes, JobRef("4711_2"), run_of(B).digest
+    )
     assert [(p.incident, p.last_step) for p in found.same] == [(1, 250), (1, 100)]
     assert found.of_nodes == {"gpu-017": (1, 1)}
     assert found.seen is not None

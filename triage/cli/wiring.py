@@ -192,7 +192,7 @@ def _remember(chosen: Settings) -> Remember:
 
         with HistoryReader.open(chosen.database_url) as opened:
             digest = run_of(result).digest
-            return opened.history(result.fingerprint, result.suspects.nodes, result.job, digest)
+            return opened.history(result.fingerprint, result.suspects.nodes, job_of(result), digest)
 
     return remember
 

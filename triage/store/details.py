@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, func, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, false, func, or_, select
 
 from triage.domain import InputFile, Seen
 from triage.jobids import base_and_task
 from triage.store import clean, tables
 from triage.store.query import Chosen
 from triage.store.tables import Attempt, Diagnosis, Incident, Job
-from triage.store.values import Feedback, StoredAttempt, Version
+from triage.store.values import Feedback, JobRef, StoredAttempt, Version
 
 
 def last_attempt(incident: int) -> Chosen:
@@ -76,7 +77,7 @@ def seen(
     connection: Connection,
     fingerprint: str,
     incident: int | None = None,
-    job: str = "",
+    job: JobRef | None = None,
     but: str = "",
     before: datetime | None = None,
 ) -> Seen | None:
@@ -96,14 +97,21 @@ def seen(
     if not total:
         return None
     if incident is not None:
-        own = select(Job.external_id).join_from(Incident, Job).where(Incident.id == incident, Job.external_id != "")
-        rows = select(Job.id).where(Job.external_id.in_(own))  # one of each name that its runs tell
-        mine: Any = or_(Incident.id == incident, Incident.job_id.in_(rows))
-    else:
-        base, _ = base_and_task(clean.name(job))
-        mine = Incident.job_id.in_(select(Job.id).where(Job.external_id == base, Job.external_id != ""))
-    same = connection.execute(times.where(mine)).one()[0]
+        own = select(Job.external_id, Job.name, func.coalesce(Incident.owner, "").label("owner"))
+        found = connection.execute(own.join_from(Incident, Job).where(Incident.id == incident)).first()
+        job = JobRef(found.external_id, found.name, owner=found.owner) if found else None
+    mine = [Incident.id == incident] if incident is not None else []
+    same = connection.execute(times.where(or_(false(), *mine, *_of_job(job)))).one()[0]
     return Seen(first, last, same, total - same)
+
+
+def _of_job(job: JobRef | None) -> Iterator[ColumnElement[bool]]:
+    """By its number, or submitted anew under its name by its user."""
+    if job and (base := base_and_task(clean.name(job.external_id))[0]):
+        yield Incident.job_id.in_(select(Job.id).where(Job.external_id == base))
+    if job and job.name and job.owner:
+        named = select(Job.id).where(Job.name == clean.name(clean.text(job.name)))
+        yield and_(Incident.owner == clean.name(clean.text(job.owner)), Incident.job_id.in_(named))
 
 
 def latest_of_attempts(incident: int) -> Chosen:

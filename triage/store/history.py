@@ -13,7 +13,7 @@ from sqlalchemy import Connection, and_, func, select
 from triage.domain import History, PastFailure
 from triage.store import clean, details, engine, query, tables
 from triage.store.base import Store
-from triage.store.values import Filters, IncidentSummary
+from triage.store.values import Filters, IncidentSummary, JobRef
 
 MOST = 20  # earlier incidents that are looked at
 
@@ -21,10 +21,12 @@ MOST = 20  # earlier incidents that are looked at
 class HistoryReader(Store):
     """Reads only. Errors of each method: StoreError when the database fails."""
 
-    def history(self, fingerprint: str, nodes: Iterable[str] = (), job: str = "", digest: str = "") -> History:
+    def history(
+        self, fingerprint: str, nodes: Iterable[str] = (), job: JobRef | None = None, digest: str = ""
+    ) -> History:
         """Other attempts of this fingerprint, newest first, and those in which each node was a suspect.
 
-        What a person rejected does not count. job: the scheduler's id of this one; digest: of its log: `seen` and the nodes
+        What a person rejected does not count. job: of this one; digest: of its log: `seen` and the nodes
         are told as of when that was read first.
         """
         with engine.reading(self._engine) as connection:
