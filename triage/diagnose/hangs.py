@@ -13,7 +13,7 @@ from triage.evidence.processes import short
 from triage.evidence.procstate import DRIVER, SLEEPS, STORAGE
 from triage.evidence.ras import Named
 from triage.evidence.scene import Process, Scene, scene
-from triage.evidence.stacks import Seen, other_threads
+from triage.evidence.stacks import Seen, moving, other_threads
 from triage.text import rank_ranges
 
 Best = Mapping[tuple[str, int], Finding]
@@ -21,7 +21,11 @@ _ON_NODE = frozenset(
     s.id for s in (made.FROZEN, made.MOUNT, made.DRIVER, made.ASLEEP, made.STOPPED, made.DEFUNCT, made.SILENT, made.IDLE, made.LOST)
 )  # fmt: skip
 _KERNEL = ("kernel.hung-task", "kernel.stack-storage", "kernel.stack-driver")
+LOOK_AGAIN = (
+    "Each process was looked at once: take the stacks again after a minute, as those of a job that hangs stay the same."
+)
 SAID = frozenset({made.UNSEEN.id, made.LATE.id})  # of which no process is named
+_SURE = 64  # weight from which on a single look tells
 _MOST = 8  # culprits that are named
 
 
@@ -72,6 +76,8 @@ class _Judge:
     def __init__(self, found: Scene, told: manifest.Manifest, sick: Sequence[mounts.Mount], best: Best) -> None:
         self._scene, self._told, self._sick, self._best = found, told, sick, best
         self._ranks = [p for p in found.processes if _is_rank(p, found.processes)]
+        known = [p.state.letter for p in self._ranks if p.state]
+        self._all_stopped = len(known) > 1 and set(known) == {"T"}
         self._blocked = {f.groups.get("pid"): f for f in best.values() if f.signature.id == "kernel.hung-task"}
 
     def culprits(self) -> list[Culprit]:
@@ -93,7 +99,7 @@ class _Judge:
         if state is None or state.letter not in "DTZ":
             return None
         if state.letter == "T":
-            return made.STOPPED, state.line
+            return made.SUSPENDED if self._all_stopped else made.STOPPED, state.line
         if state.letter == "Z":
             return made.DEFUNCT, state.line
         where = [state.wchan, *(f.function for dump in p.dumps for f in dump.kernel)]
@@ -132,9 +138,13 @@ class _Judge:
 
     def _by_silence(self, p: Process) -> tuple[Signature, LogLine] | None:
         """No tool got a stack of it, though others gave theirs."""
-        if p.refused is None or not self._scene.seen:
+        if not self._scene.seen or any(dump.threads for dump in p.dumps):
             return None
-        return made.SILENT, p.refused
+        if p.refused is not None:
+            return made.SILENT, p.refused
+        here = (f for f in self._told.failed if f.pid == p.pid and (not p.node or f.node == short(p.node)))
+        failed = next((f for f in here if f.tool.startswith("py-spy") or "no answer" in f.problem), None)
+        return (made.SILENT, failed.line) if failed else None
 
     def _by_gpu(self, p: Process) -> tuple[Signature, LogLine] | None:
         looked = self._scene.seen or self._scene.odd or any(q.refused for q in self._ranks)
@@ -180,6 +190,8 @@ class _Judge:
             yield Finding(waiting[0].line, made.WAIT)
         elif stacks and waiting and len(waiting) == len(seen):
             yield from self._all_wait(waiting, stacks.missing)
+        if len(self._told.silent) < self._told.nodes:
+            yield from (Finding(s.line, made.NODE, {"node": s.node}) for s in self._told.silent)
         for mount in self._sick:
             stuck = any(c.signature.id in (made.FROZEN.id, "hang.file") for c in culprits)
             groups = {"node": mount.node} if mount.node else {}
@@ -282,7 +294,18 @@ def _standing(hang: Hang, culprit: Culprit) -> str:
     return f", which stands in {frame.function} ({frame.file}{f':{frame.number}' if frame.number else ''}){inside}"
 
 
-def moves(hang: Hang) -> bool:
-    """Was each process looked at more than once, and did most stand elsewhere the next time?"""
+def looked_once(hang: Hang, root: Signature) -> bool:
+    """Is all that is known one look at the stacks? Ranks of a job that runs wait for each other too."""
     stacks = hang.scene.stacks
-    return stacks is not None and stacks.moving > stacks.again and not hang.culprits
+    by_stack = any(
+        c.signature.id == root.id and any(c.process is hang.scene.of(s) for s in hang.scene.odd) for c in hang.culprits
+    )
+    sure = any(
+        c.signature.weight >= _SURE or any(sig.id == made.REFUSED.id for sig, _ in c.also) for c in hang.culprits
+    )
+    return by_stack and not sure and stacks is not None and stacks.again == 0
+
+
+def moves(hang: Hang) -> bool:
+    """Was each process looked at more than once, and did the job go on meanwhile?"""
+    return moving(hang.scene.seen) and not hang.culprits

@@ -55,6 +55,8 @@ def judge(log: JobLog, knowledge: Knowledge) -> Diagnosis:
     job = job_of(facts, verdict.root.findings if verdict.root else ())
     result = replace(result, job=job, job_name=job_name(log.files), job_user=job_user(log.files))
     result = replace(result, stacks=facts.hang.scene.stacks)
+    if verdict.root and hangs.looked_once(facts.hang, verdict.root.signature) and not facts.collectives.waits:
+        result = replace(result, status="hypothesis", root_cause=f"{result.root_cause} {hangs.LOOK_AGAIN}")
     return story.complete(result, facts, aligned)
 
 

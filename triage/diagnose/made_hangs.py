@@ -61,6 +61,15 @@ STOPPED = replace(
     remedy="Find out who stopped it (a person, a debugger, the scheduler), and let it go on with `kill -CONT PID` or `scontrol resume`; nothing is lost by it.",
     check="ps -o pid,stat,wchan:30,cmd -p PID",
 )
+SUSPENDED = replace(
+    STOPPED,
+    id="hang.suspended",
+    title="all processes of the job are stopped (state T), as a scheduler does that suspends it",
+    weight=78,
+    action="wait",
+    remedy="See in the scheduler who suspended the job and let it go on from there (`scontrol resume <job>`); nothing is lost by it.",
+    check="scontrol show job <job>; ps -o pid,stat,wchan:30,cmd -p PID",
+)
 DEFUNCT = replace(
     FROZEN,
     id="hang.dead-rank",
@@ -87,6 +96,17 @@ UNSEEN = replace(
     weight=50,
     remedy="See whether the process of this rank still runs; its log and the kernel log of its node tell how it ended.",
     check="ps -eo pid,stat,etime,cmd on the node of the rank",
+)
+NODE = replace(
+    DEFUNCT,
+    id="hang.node-silent",
+    title="a node of the job did not answer, though the others did",
+    failure_type="node-failure",
+    root_cause_class="hardware-failure",
+    weight=58,
+    node_fault=True,
+    remedy="See whether the node is up (scontrol show node, ping, its console), drain it and restart on others.",
+    check="scontrol show node NODE",
 )
 LATE = replace(
     DEFUNCT,

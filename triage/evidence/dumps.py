@@ -26,6 +26,7 @@ _GDB_AT = re.compile(r"(?: at (\S{1,300}?):(\d{1,7})| from (\S{1,300}))\s*$")
 _KERNEL_FRAME = re.compile(r"^\[<(?:0|[0-9a-f]{8,16})>\] ([\w.]{1,120})(?:\+0x|/|$)")
 _TRACED = re.compile(r"^ ?--- modulename: ([\w.<>-]{1,200}), funcname: (\S{1,200})")
 _ATTACHED = re.compile(r"(?:Attaching to (?:program: .{1,200}, )?process|Inferior 1 \(process) (\d{1,9})")
+_COMPILED = re.compile(r"\.(?:c|cc|cpp|cxx|cu|cuh|h|hpp|pyx|rs|S|f90)$")  # sources of native code
 # What says that a process let nobody look at it.
 _REFUSED = re.compile(
     r"^(?:Error: )?(?P<a>Failed to suspend process|Failed to get process executable name|Permission Denied: Try running again"
@@ -186,8 +187,8 @@ class _Reader:
     @staticmethod
     def _python(line: LogLine, text: str) -> Frame | None:
         if found := _PYSPY_FRAME.match(text):
-            native = found[3] is None
-            return Frame(found[1], found[2], None if native else int(found[3]), line, native)
+            native = found[3] is None or bool(_COMPILED.search(found[2]))
+            return Frame(found[1], found[2], int(found[3]) if found[3] else None, line, native)
         if found := _FAULT_FRAME.match(text):
             return Frame(found[3], found[1], int(found[2]) if found[2].isdigit() else None, line)
         return None

@@ -40,12 +40,12 @@ class Silent:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """ranks: of processes by node without its domain; python: which of them run Python, so that they should have a stack."""
+    """ranks: of processes by node without its domain and number."""
 
     ranks: dict[tuple[str, int], int] = field(default_factory=dict)
-    python: frozenset[tuple[str, int]] = frozenset()
     failed: tuple[Failed, ...] = ()
     silent: tuple[Silent, ...] = ()
+    nodes: int = 0  # that were asked
 
 
 def is_manifest(file: LogFile) -> bool:
@@ -55,8 +55,7 @@ def is_manifest(file: LogFile) -> bool:
 def read(files: Iterable[LogFile]) -> Manifest:
     """Of all manifests among the files."""
     ranks: dict[tuple[str, int], int] = {}
-    python: set[tuple[str, int]] = set()
-    failed, silent = [], []
+    failed, silent, nodes = [], [], 0
     for told, line in (item for file in files if is_manifest(file) for item in _objects(file)):
         node, pid, problem = short(str(told.get("node") or "")), told.get("pid"), str(told.get("problem") or "")
         if "tool" in told:
@@ -65,11 +64,10 @@ def read(files: Iterable[LogFile]) -> Manifest:
         elif isinstance(pid, int):
             if isinstance(told.get("rank"), int):
                 ranks[node, pid] = told["rank"]
-            if told.get("is_python") is True:
-                python.add((node, pid))
-        elif problem and node:
-            silent.append(Silent(node, problem, line))
-    return Manifest(ranks, frozenset(python), tuple(failed), tuple(silent))
+        elif node:
+            nodes += 1
+            silent += [Silent(node, problem, line)] if problem else []
+    return Manifest(ranks, tuple(failed), tuple(silent), nodes)
 
 
 def _objects(file: LogFile) -> Iterator[tuple[dict[str, Any], LogLine]]:

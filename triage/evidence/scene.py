@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from triage.domain import JobLog, LogLine, Stacks
 from triage.evidence import gpus, procstate, ras
@@ -18,6 +19,7 @@ from triage.evidence.procstate import State
 from triage.evidence.ranks_of_pids import ranks_of_pids
 from triage.evidence.ras import Ras
 from triage.evidence.stacks import Seen, classes, look, odd_ones
+from triage.evidence.standing_in import WAITING
 
 Key = tuple[str, int]  # node without its domain, "" where unknown; process number
 _LOOK = re.compile(r"\d\.(\d{1,3})\.txt$")
@@ -69,7 +71,7 @@ class Scene:
 
 
 def scene(log: JobLog, pids: Mapping[Key, int] | None = None) -> Scene:
-    """pids: ranks of processes that other lines tell."""
+    """pids: ranks of processes that were there, by what collected the rest."""
     dumps, states = list(all_dumps(log.files)), list(procstate.states(log.files))
     busy, on_gpus = gpus.read(log.files)
     told = ras.read(log.files)
@@ -82,6 +84,8 @@ def scene(log: JobLog, pids: Mapping[Key, int] | None = None) -> Scene:
         table.add_state(state)
     for held in on_gpus:
         table.add_gpu(held)
+    for (node, pid), rank in (pids or {}).items():
+        table.get(pid, node or None, rank)
     known = {**ranks_of_pids(log), **(pids or {})}
     _give_ranks(table.processes, known, task_nodes(log))
     idle = gpus.idle_among_busy(busy, on_gpus)
@@ -203,16 +207,23 @@ def _give_ranks(processes: Sequence[Process], known: Mapping[Key, int], nodes: S
 
 
 # ---------------------------------------------------------------------------------------------- stacks
-def _seen(processes: Iterable[Process]) -> tuple[Seen, ...]:
+def _seen(processes: Sequence[Process]) -> tuple[Seen, ...]:
     found = []
+    ranks = {(p.node, p.pid) for p in processes if p.rank is not None}
+    launchers = {(p.node, p.state.parent) for p in processes if p.rank is not None and p.state}
     for p in processes:
+        parent = p.state.parent if p.state else None
+        if (p.rank is None and (p.node, p.pid) in launchers) or ((p.node, parent) in ranks and p.pid != parent):
+            continue  # it started ranks, or a rank started it
         looks = [(dump, at) for dump in p.dumps if (at := look(dump)) is not None]
         ranked = [(dump, at) for dump, at in looks if not at.helper]
         if not ranked:
             continue
         (dump, last), before = ranked[-1], ranked[:-1]
         again = all(at.key == last.key for _, at in before) if before else None
-        found.append(Seen(dump, last, p.rank, p.node, p.pid, again))
+        places = [at for _, at in ranked]
+        freed = any(a.doing in WAITING and a.key != b.key for a, b in pairwise(places))
+        found.append(Seen(dump, last, p.rank, p.node, p.pid, again, freed))
     return tuple(sorted(found, key=lambda s: (s.rank is None, s.rank or 0)))
 
 

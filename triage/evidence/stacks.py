@@ -20,7 +20,7 @@ FEWEST = 3  # stacks, for one to be the odd one out by number alone
 @dataclass(frozen=True, slots=True)
 class Seen:
     """The last look at one process. rank, node, pid: as far as they are known; again: it stood in the same place before,
-    None where it was looked at once."""
+    None where it was looked at once; freed: it waited before and stands elsewhere now, so what it waited for came."""
 
     dump: Dump
     standing: Standing
@@ -28,6 +28,7 @@ class Seen:
     node: str | None
     pid: int | None
     again: bool | None = None
+    freed: bool = False
 
     @property
     def doing(self) -> Doing:
@@ -58,16 +59,24 @@ def other_threads(seen: Seen) -> list[LogLine]:
     return found
 
 
+def moving(seen: Sequence[Seen]) -> bool:
+    """Did what one waited for come, or did most of those that were looked at again stand elsewhere?"""
+    if any(s.freed for s in seen):
+        return True
+    twice = [s.again for s in seen if s.again is not None]
+    return twice.count(False) > twice.count(True)
+
+
 def odd_ones(seen: Sequence[Seen]) -> tuple[Seen, ...]:
     """Those for whom the others wait; () where none stands out."""
+    if moving(seen):
+        return ()
     waiting = [s for s in seen if s.waits]
-    rest = [s for s in seen if not s.waits]
+    rest = [s for s in seen if not s.waits and s.again is not False]
     if waiting and not rest:
         return _elsewhere(waiting)
     if waiting and len(rest) <= len(waiting):
         return tuple(rest)
-    if any(s.again is False for s in seen):
-        return ()  # they move
     return _minority(seen, _line if waiting else own)
 
 

@@ -74,7 +74,7 @@ _DOING: tuple[tuple[Doing, re.Pattern[str]], ...] = (
 )
 WAITING: frozenset[Doing] = frozenset({"collective", "point-to-point", "rendezvous", "gpu"})
 _INTERPRETER = re.compile(
-    r"libpython|^python|libc[.-]|libc\.so|ld-linux|libpthread|_ctypes|libffi|Python/|Objects/|Modules/|sysdeps/|nptl/|csu/|^$|^kernel$"
+    r"libpython|callproc\.c|^python|libc[.-]|libc\.so|ld-linux|libpthread|_ctypes|libffi|Python/|Objects/|Modules/|sysdeps/|nptl/|csu/|^$|^kernel$"
 )
 _CEVAL = re.compile(
     r"^_?Py|^_start$|^main$|libc_start|clone3?$|start_thread$|thread_run$|pythonboot|cfunction_|method_vectorcall|slot_tp"
@@ -113,6 +113,8 @@ def standing(thread: Thread) -> Standing | None:
         return None
     helper = any(_HELPER.search(_name(frame)) for frame in frames)
     own = [frame for frame in frames if not _library(frame)]
+    if all(frame.native for frame in frames):  # a program of C, C++ or Fortran
+        own = [frame for frame in frames if frame.number is not None and not _of_system(frame)]
     inside = frames[: frames.index(own[0])] if own else frames
     told = [*inside, *(own[:1] if own and _FRAMEWORK.match(own[0].file) else [])]
     doing, call = _doing(told, frames)
@@ -136,6 +138,10 @@ def _doing(inside: Sequence[Frame], frames: Sequence[Frame]) -> tuple[Doing, Fra
         return "native", (foreign or list(inside))[-1] if foreign else inside[0]
     rest = [frame for frame in inside if frame.function not in _WRAPPERS and not frame.native and _library(frame)]
     return "code", rest[-1] if rest else None
+
+
+def _of_system(frame: Frame) -> bool:
+    return bool(_INTERPRETER.search(frame.file)) or any(pattern.search(_name(frame)) for _, pattern in _DOING)
 
 
 def _name(frame: Frame) -> str:
