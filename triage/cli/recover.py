@@ -88,3 +88,15 @@ def checkpoints(
     from triage.cli import recover_checkpoints
 
     return recover_checkpoints.show(folder, reached, chosen)
+
+
+@app.command("spikes")
+def spikes(
+    paths: list[str] = typer.Argument(metavar="PATH...", help="The job's logs: files, folders or - for stdin."),
+    format: str = TEXT_OR_JSON,  # noqa: A002
+) -> int:
+    """Where the loss or the gradient norm jumped or became NaN, whether it came back, and which batches to leave out."""
+    chosen = output.check_format(format, ("text", "json"))
+    from triage.cli import recover_spikes
+
+    return recover_spikes.show(paths, chosen)

@@ -6,17 +6,13 @@ several steps on end, and did not come down again to what it had reached before 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from statistics import median
 
 from triage.domain import LogLine
+from triage.evidence.metrics import losses
 from triage.evidence.progress import Step
 
-_LOSS = re.compile(
-    r"(?<![\w.-])(?:lm[ _]|train(?:ing)?[ _])?loss['\"]?\s{0,3}[:=]?\s{0,3}['\"]?(?:tensor\()?(-?\d{1,12}(?:\.\d{1,12})?(?:[eE][+-]?\d{1,3})?)\b",
-    re.IGNORECASE,
-)
 FEWEST = 24  # values, for a level to be known
 WINDOW = 5  # steps on end; one batch may be bad
 TIMES = 20  # the level that the run began with
@@ -25,7 +21,7 @@ STAYS = 1.25  # times the best level before, at the end
 
 def diverged(steps: Sequence[Step]) -> LogLine | None:
     """The line from which on the loss stands at TIMES its first level, or None."""
-    seen = [(step.line, float(said[1])) for step in steps if (said := _LOSS.search(step.line.text))]
+    seen = list(losses(steps))
     values = [value for _, value in seen]
     if len(values) < FEWEST or min(values) <= 0:
         return None  # a loss below zero has no level that it can be a multiple of

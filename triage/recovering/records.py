@@ -1,0 +1,54 @@
+"""Reads the lines of logs that measure or save, all of them: a diagnosis keeps only some of what repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from triage.domain import LogFile, LogLine, RawLine
+from triage.ingest import sources, streams
+from triage.ingest.lines import LineParser
+
+MOST_LINES = 2_000_000  # of one file
+_LONGEST = 1 << 20  # bytes of a line that is looked at
+_WORDS = (
+    b"loss",
+    b"norm",
+    b"heckpoint",
+    b"ckpt",
+    b"global_step",
+    b"Unexpected result",
+    b"Epoch ",
+    b"it/s",
+    b"s/it",
+    b"save-checkpoint",
+)
+
+
+def read(paths: Sequence[str]) -> tuple[LogFile, ...]:
+    """Files, folders or - as a diagnosis takes them. Errors: InputError when nothing of them can be read."""
+    inputs, _ = sources.discover(paths)
+    return tuple(_file(item) for item in inputs if item.kind in ("job", "slurm"))
+
+
+def _file(item: streams.Input) -> LogFile:
+    parser = LineParser(item.name, reference=item.modified)
+    lines = tuple(_lines(parser, streams.chunks(item, [])))
+    last = lines[-1].number if lines else 0
+    return LogFile(item.name, "job", lines, item.size, last, last_line=last)
+
+
+def _lines(parser: LineParser, pieces: Iterable[bytes]) -> Iterator[LogLine]:
+    found = 0
+    for number, raw in enumerate(_split(pieces), 1):
+        if found < MOST_LINES and len(raw) < _LONGEST and any(word in raw for word in _WORDS):
+            found += 1
+            yield parser.parse(RawLine(number, raw))
+
+
+def _split(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    rest = b""
+    for piece in pieces:
+        *whole, rest = (rest + piece).split(b"\n")
+        yield from whole
+    if rest:
+        yield rest
