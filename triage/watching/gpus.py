@@ -30,30 +30,30 @@ class Readings:
     """The last readings of each device of the job."""
 
     size: int = 10
-    _kept: dict[tuple[str, str, str], deque[Device]] = field(default_factory=dict)
+    _kept: dict[tuple[str, str, str], deque[tuple[float, Device]]] = field(default_factory=dict)
     _absent: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def take(self, nodes: Iterable[NodeView]) -> None:
+    def take(self, nodes: Iterable[NodeView], now: float) -> None:
         for view in nodes:
             if view.devices is None or view.problem:
                 continue
             self._absent[view.node] = () if view.devices else view.absent
             for device in _of_job(view):
                 key = (device.node, device.kind, device.index)
-                self._kept.setdefault(key, deque(maxlen=self.size)).append(device)
+                self._kept.setdefault(key, deque(maxlen=self.size)).append((now, device))
 
-    def forget(self) -> None:
-        """A new window begins: what was is no witness of what is."""
-        self._kept.clear()
-
-    def window(self) -> Window:
-        told = {key: [d.util for d in kept if d.util is not None] for key, kept in self._kept.items()}
+    def window(self, since: float) -> Window:
+        """since: from when on nothing else moved; what was before is no witness of what is."""
+        told = {
+            key: [device.util for at, device in kept if at >= since and device.util is not None]
+            for key, kept in self._kept.items()
+        }
         enough = any(len(values) >= FEWEST for values in told.values())
         working = next((words for key, values in told.items() if (words := _works(key, values))), "")
         slowed = tuple(
-            f"{key[1]} {key[2]} on {key[0]} is held back: {kept[-1].throttled}"
+            f"{key[1]} {key[2]} on {key[0]} is held back: {kept[-1][1].throttled}"
             for key, kept in self._kept.items()
-            if kept[-1].throttled
+            if kept[-1][1].throttled
         )
         return Window((*_steady(told), *self._silent()), working, enough, slowed)
 

@@ -54,7 +54,7 @@ class Judge:
         self._limit = max(self.options.hang_time, log.limit if log else 0.0)
         beats = log.grew if log and log.only_beats else 0
         activity = self._moves.compare(seen.nodes, seen.now, beats) if seen.processes else None
-        self._readings.take(seen.nodes)
+        self._readings.take(seen.nodes, seen.now)
         if activity is not None:
             self._ranks.take(activity, hidden)
             self._quiet.activity(activity)
@@ -62,7 +62,7 @@ class Judge:
         self._last = activity
         self._grown(seen.nodes)
         self._quiet.logs(log)
-        window = self._readings.window()
+        window = self._readings.window(seen.now - self._quiet.any)
         if window.working and self._quiet.any >= self.options.hang_time / 2:
             self._quiet.progress(window.working)
         status = self._state(seen, [p for view in seen.nodes for p in view.processes if p.state not in "ZX"], window)

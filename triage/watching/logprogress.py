@@ -150,7 +150,7 @@ class LogProgress:
         """The time of a step since the last look, of all ranks; what lay between two phases is none."""
         times = []
         for rank, last in self.steps.items():
-            start = self._from.setdefault(rank, _Last(last.step, last.at))
+            start = self._from.setdefault(rank, _Last(last.step, max(last.at, self._since)))
             if last.step > start.step and last.at > start.at:
                 times.append((last.at - start.at) / (last.step - start.step))
             if last.step != start.step:
@@ -170,7 +170,7 @@ class LogProgress:
             self._enter("train" if self._trained else "", at, measured)
 
     def _progress(self, at: float, text: str, measured: bool) -> None:
-        if measured and self._at is not None and self.phase == "train":
+        if measured and self._at is not None and self.phase == "train" and self._since <= self._at:
             self._keep("train", at - self._at)
         self._at, self._said, self._news = at, text.strip()[:200], True
 

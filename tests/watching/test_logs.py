@@ -1,0 +1,158 @@
+"""What logs say of a job's progress: real files, as they grow."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from triage.watching.tails import Logs
+from triage.watching.values import LogView
+
+
+class Grown:
+    """A log that is written, and looked at each second of a clock of our own."""
+
+    def __init__(self, folder: Path, name: str = "job.log", before: str = "") -> None:
+        self.path = folder / name
+        self.path.write_text(before)
+        self.now = 100.0
+        self.logs = Logs([str(self.path)])
+        self.logs.look(self.now)
+
+    def write(self, *lines: str, seconds: float = 1.0) -> LogView:
+        with self.path.open("a") as file:
+            file.writelines(f"{line}\n" for line in lines)
+        return self.look(seconds)
+
+    def look(self, seconds: float = 1.0) -> LogView:
+        self.now += seconds
+        return self.logs.look(self.now)
+
+
+def test_steps_by_rank(tmp_path: Path) -> None:
+    log = Grown(tmp_path)
+    log.write("[rank0]: step 5 loss 2.1", "[rank1]: step 5 loss 2.0", "[rank0]: step 6 loss 2.0")
+    view = log.look(3.0)
+    assert view.steps == {0: 6, 1: 5}
+    assert (view.phase, view.quiet, view.trained) == ("train", 3.0, True)
+
+
+def test_what_is_no_progress(tmp_path: Path) -> None:
+    log = Grown(tmp_path)
+    log.write("step 5 loss 2.1")
+    for line in (
+        "heartbeat 17: alive",
+        "[W] watchdog: still waiting for rank 3",
+        "WARNING: retrying",
+        "step 5 loss 2.1",
+        "GPU mem: 71.3 GiB",
+        "ERROR: connection timed out",
+    ):
+        view = log.write(line)
+        assert view.only_beats, line
+    assert view.quiet == 6.0
+
+
+def test_phases_and_how_long_they_take(tmp_path: Path) -> None:
+    log = Grown(tmp_path)
+    phases = []
+    for line in (
+        "Building dataset index mapping",
+        "torch.compile: compiling the model",
+        "Starting training",
+        "step 1 loss 9.9",
+        "saving checkpoint to /data/ckpt/step_1",
+        "successfully saved checkpoint",
+        "Running evaluation on the validation set",
+        "validation loss: 2.3",
+        "step 2 loss 9.8",
+        "training completed",
+    ):
+        phases.append(log.write(line).phase)
+    assert phases == [
+        "dataset", "compile", "first step", "train", "checkpoint", "train", "evaluation", "train", "train", "end",
+    ]  # fmt: skip
+    assert log.write("saving checkpoint to /data/ckpt/step_9").paths == ("/data/ckpt/step_9",)
+
+
+def test_limits_are_learned_for_each_phase(tmp_path: Path) -> None:
+    log = Grown(tmp_path)
+    for step in range(1, 8):
+        log.write(f"step {2 * step} loss 1.5", seconds=10)
+        log.write(f"step {2 * step + 1} loss 1.5", seconds=10)
+        log.write("saving checkpoint to /data/ckpt", seconds=10)
+        log.write("successfully saved checkpoint", seconds=300)
+    assert log.look().limit < 100
+    assert log.write("saving checkpoint to /data/ckpt").limit >= 600
+
+
+def test_a_job_that_was_silent_before_we_came(tmp_path: Path) -> None:
+    path = tmp_path / "job.log"
+    path.write_text("step 5 loss 2.1\n")
+    os.utime(path, (time.time() - 3000,) * 2)
+    view = Logs([str(path)]).look(50_000.0)
+    assert view.quiet is not None
+    assert 2990 < view.quiet < 3100
+
+
+def test_limits_of_a_log_that_was_there_before(tmp_path: Path) -> None:
+    """Its own stamps tell how long its steps take: 10 minutes each."""
+    path = tmp_path / "job.log"
+    path.write_text("".join(f"2026-05-01 {n // 6:02}:{n % 6}0:00 step {n + 1} loss 1.5\n" for n in range(60)))
+    view = Logs([str(path)]).look(50_000.0)
+    assert view.limit >= 1200
+    assert view.steps == {-1: 60}
+
+
+def test_a_rotated_log_and_one_that_is_cut(tmp_path: Path) -> None:
+    log = Grown(tmp_path)
+    log.write("step 5 loss 2.1")
+    log.path.rename(tmp_path / "job.log.1")
+    log.path.write_text("")
+    for step in range(6, 12):
+        view = log.write(f"step {step} loss 2.0")
+    assert view.steps == {-1: 11}
+    assert view.quiet == 0
+    log.path.write_text("")
+    log.look()
+    log.look()
+    assert log.write("step 1 loss 2.9", "step 2 loss 2.9").steps == {-1: 2}
+
+
+def test_a_log_that_is_not_there_yet(tmp_path: Path) -> None:
+    logs = Logs([str(tmp_path / "late.log")])
+    view = logs.look(1.0)
+    assert view.problems == (f"{tmp_path / 'late.log'}: no such file or folder",)
+    (tmp_path / "late.log").write_text("step 1 loss 2.9\n")
+    view = logs.look(2.0)
+    assert (view.problems, view.steps) == ((), {-1: 1})
+
+
+def test_steps_that_get_slower(tmp_path: Path) -> None:
+    log = Grown(tmp_path)
+    for step in range(1, 20):
+        log.write(f"step {step} loss 2.0", seconds=2)
+    for step in range(20, 24):
+        view = log.write(f"step {step} loss 2.0", seconds=9)
+    assert (view.usual, view.step_time) == (2.0, 9.0)
+
+
+def test_a_secret_in_the_log_is_not_said(tmp_path: Path) -> None:
+    log = Grown(tmp_path)
+    view = log.write("logging in with token hf_abcdefghijklmnopqrstuvwxyzABCDEFGH")
+    assert "hf_abcdef" not in view.said
+    assert view.said.startswith("logging in")
+
+
+def test_the_rank_of_a_file(tmp_path: Path) -> None:
+    log = Grown(tmp_path, "rank_3.log")
+    assert log.write("step 5 loss 2.1").steps == {3: 5}
+
+
+def test_many_lines_at_once(tmp_path: Path) -> None:
+    log = Grown(tmp_path)
+    began = time.process_time()
+    view = log.write(*(f"step {n} loss 2.1" for n in range(1, 30_000)))
+    assert view.steps == {-1: 29_999}
+    assert time.process_time() - began < 3
