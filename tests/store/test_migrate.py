@@ -104,6 +104,7 @@ OLD_DATA["0010"] = (
             '[]', '[]', '[]', 0)
     """
 )
+OLD_DATA["0011"] = OLD_DATA["0010"]
 
 
 def connect(url: str) -> sa.Engine:

@@ -84,7 +84,11 @@ class Incident(Base):
 
     __tablename__ = "incident"
     # Without AUTOINCREMENT, SQLite gives the id of a deleted incident to the next one, and old links would lie.
-    __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012 - read by SQLAlchemy
+    __table_args__ = (
+        Index(None, "root_cause_class", "failure_type", "outcome", "id", "gpu_hours"),
+        Index(None, "owner", "outcome", "id", "gpu_hours"),
+        {"sqlite_autoincrement": True},
+    )
     id: Mapped[Key]
     job_id: Mapped[int | None] = mapped_column(ForeignKey("job.id", ondelete="SET NULL"), index=True)
     created_at: Mapped[datetime] = mapped_column(index=True)
@@ -97,7 +101,7 @@ class Incident(Base):
     action: Mapped[str]
     fingerprint: Mapped[str] = mapped_column(index=True)
     gpu_hours: Mapped[float | None]
-    owner: Mapped[str | None] = mapped_column(index=True)
+    owner: Mapped[str | None]
 
 
 class Attempt(Base):
