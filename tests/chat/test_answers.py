@@ -107,13 +107,20 @@ def test_a_rank_is_shown_with_the_first_line_of_the_cause() -> None:
     assert cited(events)[-1].id == "E1"
 
 
+def test_a_rank_is_named_in_any_way() -> None:
+    shown = cited(ask("/log 3"))
+
+    assert shown
+    assert all(cited(ask(question)) == shown for question in ("/log rank 3", "/log rank3", "rank 3", "show rank=3"))
+
+
 def test_a_rank_that_is_not_there_is_said_so() -> None:
     assert (
         said(ask("show me rank 37 around the failure")) == "Rank 37 is nowhere in this log; ranks that speak: 0-15.\n"
     )
 
 
-@pytest.mark.parametrize("question", ["show me what gpu-042 said", "/log gpu-042"])
+@pytest.mark.parametrize("question", ["show me what gpu-042 said", "/log gpu-042", "gpu-042", "/log node gpu-042"])
 def test_a_node_is_shown(question: str) -> None:
     assert any("fallen off the bus" in line.text for line in cited(ask(question)))
 
@@ -201,3 +208,33 @@ def test_nothing_of_a_log_can_steer_a_terminal(tmp_path: Path) -> None:
         for event in ask(question):
             shown = "".join(str(getattr(event, name, "")) for name in ("text", "file", "note", "words"))
             assert all(c.isprintable() or c in "\n\t" for c in shown), (question, event)
+
+
+def test_a_defect_in_an_answer_costs_that_answer_alone() -> None:
+    broken = asker(talk(subject(progress=None)))
+
+    assert said(broken("how much was lost?")).startswith("That went wrong inside (TypeError)")
+    assert said(broken("which nodes do I drain?")).startswith("gpu-042")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "",
+        "   ",
+        "/",
+        "//",
+        "/log",
+        "/log rank",
+        "/evidence x",
+        "/open",
+        "why? " * 6000,
+        "\x00\xff\udc80",
+        "/incidents type='x",
+        "%s {0}",
+        "\u202e?",
+    ],
+)
+def test_odd_questions_are_answered(question: str) -> None:
+    events = ask(question)
+    assert said(events).strip() or cited(events)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from triage.chat import codes, intents, on_cause, on_log, on_past, on_remedy
+from triage.chat import codes, intents, on_cause, on_course, on_log, on_past, on_remedy
 from triage.chat.desk import Desk
 from triage.chat.said import say
 from triage.chat.values import Event, Subject
 from triage.taxonomy import Taxonomy
 
-CODES = "codes"
+CODES, LOG = "codes", "log"
 ASKABLE = (
     "why? is it the node or my code? what should I do? is it safe to restart? which nodes do I drain? when did it start? "
     "which ranks failed first? show me rank 3 around the failure; what fixed it last time? has this happened before? "
@@ -24,7 +24,7 @@ def intent_of(said: str, desk: Desk, likeness: bool = True) -> str:
     if codes.names_a_code(said) or codes.names_a_label(said, desk.labels):
         return CODES
     if on_log.names_log(said):
-        return "log"
+        return LOG
     found = intents.of_question(said)
     if found in ("why", "", "lost") and _could_be(said, desk.labels, by_id=found == "lost"):
         return "else"
@@ -46,11 +46,11 @@ def by_code(subject: Subject, intent: str, said: str, desk: Desk) -> Iterator[Ev
         case "sure":
             yield from on_cause.how_sure(subject)
         case "when":
-            yield from on_cause.when(subject)
+            yield from on_course.when(subject)
         case "timeline":
-            yield from on_cause.timeline(subject)
+            yield from on_course.timeline(subject)
         case "ranks":
-            yield from on_cause.first_ranks(subject)
+            yield from on_course.first_ranks(subject)
         case "else":
             yield from on_cause.could_it_be(subject, desk.labels, said)
         case "todo":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from triage import report
-from triage.chat import on_cause, on_history, on_log, on_past, on_remedy
+from triage.chat import on_cause, on_course, on_history, on_log, on_past, on_remedy
 from triage.chat.desk import Desk
 from triage.chat.said import say
 from triage.chat.values import Event, Subject
@@ -77,7 +77,7 @@ def run(name: str, rest: str, subject: Subject | None, desk: Desk) -> Iterator[E
 
 
 _PLAIN: dict[str, Callable[[Subject], Iterator[Event]]] = {
-    "/timeline": on_cause.timeline,
+    "/timeline": on_course.timeline,
     "/hypotheses": on_cause.hypotheses,
     "/similar": on_past.similar,
     "/runs": on_past.runs,
@@ -91,11 +91,11 @@ def _with_words(name: str, rest: str, subject: Subject, desk: Desk) -> Iterator[
             word = rest.split(maxsplit=1)[0] if rest else ""
             yield from on_log.evidence(subject, f"E{word}" if word.isdigit() else word)
         case "/log":
-            words = rest.split()
-            yield from on_log.log(subject, *(words[-2:] if words[:1] == ["rank"] else words[:2] or [""]))
+            words = [word for word in rest.split() if word.lower() not in ("rank", "node", "file", "line")]
+            yield from on_log.log(subject, *words[:2] or [""])
         case "/suspects":
             yield from on_remedy.which_nodes(subject)
-            yield from on_cause.first_ranks(subject)
+            yield from on_course.first_ranks(subject)
         case "/remedy":
             yield from on_remedy.what_to_do(subject, desk.labels)
         case "/report":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import asdict, replace
 
-from triage.chat import answers, commands, intents, on_history, on_remedy, outcome
+from triage.chat import answers, commands, intents, on_history, on_log, on_remedy, outcome
 from triage.chat.desk import Desk
 from triage.chat.outcome import Form
 from triage.chat.said import STATUS, cause, say, sentence
@@ -78,6 +78,15 @@ class Conversation:
         except TriageError as error:
             state = "failed"
             failure = _clean(say(f"That cannot be done: {error}"))
+            answered.add(failure)
+            yield failure
+        except Exception as error:  # noqa: BLE001 - at 3 a.m. the next question can still be asked
+            state = "failed"
+            failure = _clean(
+                say(
+                    f"That went wrong inside ({type(error).__name__}); other questions may be asked, and please report it."
+                )
+            )
             answered.add(failure)
             yield failure
         finally:
@@ -166,7 +175,8 @@ class Conversation:
 
     def _of_incident(self, subject: Subject, said: str) -> Iterator[Event]:
         model_set = self._desk.talker is not None
-        intent = answers.intent_of(said, self._desk, likeness=not model_set)
+        intent = answers.LOG if on_log.names_one(subject, said) else ""
+        intent = intent or answers.intent_of(said, self._desk, likeness=not model_set)
         if model_set and intent not in ("help", "thanks"):
             yield from self._by_model(subject, said, intent)
         elif intent:

@@ -222,6 +222,13 @@ def _opened(subject: Subject) -> Generator[Event, None, OpenedLog | None]:
         return None
 
 
+def names_one(subject: Subject, said: str) -> bool:
+    """Whether it is a file or node of the evidence by itself."""
+    word = said.strip().strip("?`'\"")
+    nodes = {*subject.result["suspects"]["nodes"], *(e.get("node") for e in subject.evidence)}
+    return word in nodes or word in subject.result.get("files", ())
+
+
 def names_log(said: str) -> bool:
     """Whether it is a place of the log by itself: E3, or FILE:LINE."""
     word = said.strip()

@@ -28,7 +28,7 @@ class Printer:
     def __init__(self, write: Callable[[str], None], width: int, colour: bool) -> None:
         self._write, self._width, self._colour = write, max(width, 40), colour
         self._column = 0
-        self._indent = ""
+        self._indent = self._space = ""
 
     def __call__(self, event: Event) -> None:
         match event:
@@ -49,20 +49,25 @@ class Printer:
         """Word by word; a line that is longer than the terminal goes on under its own indentation. Commands stay whole."""
         for piece in re.findall(r"\n|[^\S\n]+|`[^`\n]*`[^\s`]*|\$ [^\n]+|\S+", text):
             if piece == "\n":
-                self._write("\n")
-                self._column, self._indent = 0, ""
-                continue
-            if self._column == 0 and piece.isspace():
-                self._indent = piece
-            elif self._column == 0 and re.fullmatch(r"[-*]|\d{1,3}\.", piece):
-                self._indent += " " * (len(piece) + 1)
-            if self._column + len(piece) > self._width and self._column > len(self._indent):
-                self._write("\n" + self._indent)
-                self._column = len(self._indent)
-                if piece.isspace():
-                    continue
-            self._write(piece)
-            self._column += len(piece)
+                self._new_line()
+            elif piece.isspace():
+                self._space += piece
+            else:
+                self._word(piece)
+
+    def _word(self, word: str) -> None:
+        if self._column == 0:
+            self._indent = self._space + (" " * (len(word) + 1) if re.fullmatch(r"[-*]|\d{1,3}\.", word) else "")
+        elif self._column + len(self._space) + len(word) > self._width and self._column > len(self._indent):
+            self._write("\n")
+            self._column, self._space = 0, self._indent
+        self._write(self._space + word)
+        self._column += len(self._space) + len(word)
+        self._space = ""
+
+    def _new_line(self) -> None:
+        self._write("\n")
+        self._column, self._indent, self._space = 0, "", ""
 
     def _cited(self, c: Cited) -> None:
         self._end_line()
@@ -88,8 +93,7 @@ class Printer:
 
     def _end_line(self) -> None:
         if self._column:
-            self._write("\n")
-        self._column, self._indent = 0, ""
+            self._new_line()
 
 
 def as_json(asked: str, events: list[Event], chat: int | None, incident: int | None) -> Mapping[str, Any]:

@@ -113,10 +113,10 @@ def _named(conversation: Conversation, text: str) -> Iterator[tuple[str, str]]:
     subject = conversation.subject
     if subject is None:
         return
+    if text.lower().startswith("/log ") or text.lower().endswith("rank "):
+        ranks = sorted({r for e in subject.evidence for r in ranks_of(e)} | set(subject.result["suspects"]["ranks"]))
+        yield from ((str(rank), "rank") for rank in ranks[:_MOST_RANKS])
     yield from ((e["id"], f"{e['file']}:{e['line']}") for e in subject.evidence)
     yield from ((name, "file") for name in subject.result.get("files", ()))
     nodes = {*subject.result["suspects"]["nodes"], *(e["node"] for e in subject.evidence if e.get("node"))}
     yield from ((node, "node") for node in sorted(nodes))
-    if text.lower().startswith("/log ") or text.lower().endswith("rank "):
-        ranks = sorted({r for e in subject.evidence for r in ranks_of(e)} | set(subject.result["suspects"]["ranks"]))
-        yield from ((str(rank), "rank") for rank in ranks[:_MOST_RANKS])
