@@ -59,6 +59,14 @@ def test_an_incident_is_talked_about_by_its_number_and_by_its_job(triage: Run, l
         assert turn["citations"][0]["file"] == str(log / "slurm-771204.out")
 
 
+def test_a_job_that_is_not_recorded_is_diagnosed_from_the_log_that_lies_here(triage: Run, log: Path) -> None:
+    done = triage("chat", "--job", "771204", "--format", "json", stdin="which job is this?\n", cwd=log)
+
+    (turn,) = turns(done.stdout)
+    assert turn["incident"] == 1
+    assert "Job 771204." in turn["answer"]
+
+
 def test_a_log_that_has_changed_since_is_not_read_as_if_it_had_not(triage: Run, log: Path) -> None:
     triage("diagnose", str(log))
     with (log / "slurm-771204.out").open("a") as file:

@@ -31,7 +31,9 @@ def chat(
     about: list[str] | None = typer.Argument(
         None, metavar="[INCIDENT|PATH...]", help="An incident's number, or a log to diagnose first; none: the history."
     ),
-    job: str | None = typer.Option(None, "--job", metavar="ID", help="The newest incident of this job."),
+    job: str | None = typer.Option(
+        None, "--job", metavar="ID", help="The newest incident of this job; none: its logs, as of diagnose."
+    ),
     resume: bool = typer.Option(False, "--resume", help="Go on with a conversation: the last one, or [ID]."),
     list_: bool = typer.Option(False, "--list", help="List your conversations."),
     record: bool = typer.Option(
@@ -75,7 +77,7 @@ def _new(opened: Opened, about: list[str], job: str | None, record: bool) -> Con
 
 def _subject(opened: Opened, about: list[str], job: str | None, record: bool) -> Subject | None:
     if job is not None:
-        return opened.job(job)
+        return opened.job(job, record)
     if not about:
         return None
     number = about[0].lstrip("#")

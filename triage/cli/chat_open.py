@@ -53,18 +53,32 @@ class Opened:
         read = functools.cache(lambda: self._read_again(found))
         return Subject(found.result, read, found.id, found)
 
-    def job(self, name: str) -> Subject:
-        """The newest incident of a job. Errors: NotFoundError."""
+    def job(self, name: str, record: bool) -> Subject:
+        """The newest incident of a job, else what its id finds. Errors: NotFoundError, UsageError, InputError."""
+        from triage.cli import tasks
+
         found = self.store.list(Filters(job=name), limit=1) if self.store else ()
-        if not found:
-            raise NotFoundError(f"no incident of job {name} is recorded", "diagnose its log: triage chat PATH")
-        return self.incident(found[0].id)
+        if found:
+            return self.incident(found[0].id)
+        try:
+            with tasks.cases(name, (), self.chosen.home if record else None) as cases:
+                first, *others = cases
+                if others:
+                    output.note(f"of {len(cases)} failed tasks the first is talked about", self._quiet)
+                keep = record and not first.live
+                return self._diagnosed(
+                    first.paths, wiring.for_job(self._parts(keep), self.chosen, first, new=False), keep
+                )
+        except InputError as error:
+            raise NotFoundError(f"no incident of job {name} is recorded, and {error.message}", error.hint) from None
 
     def paths(self, paths: Sequence[str], record: bool) -> Subject:
         """Diagnosed by the rules, and recorded where that is wanted. Errors: InputError."""
         if "-" in paths:
             raise UsageError("triage chat reads questions from stdin, no log", "give the log as a file")
-        parts = self._parts(record)
+        return self._diagnosed(paths, self._parts(record), record)
+
+    def _diagnosed(self, paths: Sequence[str], parts: pipeline.Parts, record: bool) -> Subject:
         kept: list[tuple[JobLog, Diagnosis]] = []
 
         def keep(log: JobLog, _folded: Folded, rules: Diagnosis) -> Diagnosis:
