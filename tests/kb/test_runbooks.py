@@ -50,6 +50,10 @@ def test_the_advice_of_the_field_is_in_the_fitting_runbook() -> None:
         "--kill-on-bad-exit=1 --wait=60",
         "CUDA_LAUNCH_BLOCKING=1",
         "train_step",
+        "NCCL_NET_GDR_LEVEL",
+        "kill-switch",
+        "copy_parallel",
+        "sync-batch-norm",
     ):
         assert word in said["hang"]
     for word in ("NCCL_NET_GDR_LEVEL", "NCCL_IB_GID_INDEX=3", "NCCL_IB_TC", "NCCL_IB_TIMEOUT=22"):
