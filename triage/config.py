@@ -69,6 +69,17 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "gpu_metrics_url", "page of a DCGM exporter with the GPU readings of a watched job; default: asked on its nodes"
     ),
+    Setting(
+        "notify",
+        "where messages go, with semicolons between: slack:https://..., https://..., command:PROGRAM ARGS, mailto:a@b",
+        secret=True,
+    ),
+    Setting(
+        "smtp_url",
+        "mail server, such as smtp://user:password@host:587 or smtps://host; default: this machine's",
+        secret=True,
+    ),
+    Setting("mail_from", "sender of e-mails; default: triage@ this machine"),
     Setting("jobs", "processes that read large inputs; default: as many as there are CPUs for it, at most 8"),
 )
 _KNOWN = {s.name: s for s in SETTINGS}
@@ -104,6 +115,9 @@ class Settings:
     hang_minutes: int = 30
     watch_period: int = 30
     gpu_metrics_url: str = ""
+    notify: str = field(default="", repr=False)
+    smtp_url: str = field(default="", repr=False)
+    mail_from: str = ""
     jobs: int | None = None
     origin: Mapping[str, str] = field(default_factory=dict)
 
@@ -155,6 +169,9 @@ def load(flags: Mapping[str, str | None] | None = None, cwd: Path | None = None)
         hang_minutes=_number("hang_minutes", values["hang_minutes"], origin["hang_minutes"]),
         watch_period=_number("watch_period", values["watch_period"], origin["watch_period"]),
         gpu_metrics_url=values["gpu_metrics_url"],
+        notify=values["notify"],
+        smtp_url=values["smtp_url"],
+        mail_from=values["mail_from"],
         jobs=_number("jobs", values["jobs"], origin["jobs"]) if values["jobs"] else None,
         origin=origin,
     )
@@ -170,7 +187,9 @@ def unknown_variables() -> list[str]:
     known = {f"TRIAGE_{name.upper()}" for name in _KNOWN}
     found = []
     for name in sorted(os.environ):
-        if name.startswith("TRIAGE_") and name not in known and name != "TRIAGE_DEBUG":
+        # TRIAGE_MESSAGE_*: what a command that is told of an incident gets.
+        ours = name == "TRIAGE_DEBUG" or name.startswith("TRIAGE_MESSAGE_")
+        if name.startswith("TRIAGE_") and name not in known and not ours:
             near = difflib.get_close_matches(name.removeprefix("TRIAGE_").lower(), _KNOWN, n=1)
             hint = f"did you mean TRIAGE_{near[0].upper()}?" if near else "`triage config show` lists the settings"
             found.append(f"{name} is no setting and has no effect; {hint}")

@@ -77,6 +77,8 @@ def env(tmp_path: Path, listener: Listener) -> dict[str, str]:
         "TRIAGE_LLM_BASE_URL": f"{listener.url}/v1",
         "TRIAGE_LLM_API_KEY": "test-key-0123456789",
         "TRIAGE_CHROMA_URL": listener.url,
+        "TRIAGE_NOTIFY": f"slack:{listener.url}; mailto:ada@localhost",
+        "TRIAGE_SMTP_URL": listener.url.replace("http", "smtp"),
         "HTTPS_PROXY": listener.url,
         "HTTP_PROXY": listener.url,
     }
@@ -88,7 +90,7 @@ def connections(env: dict[str, str]) -> list[str]:
 
 
 COMMANDS = [
-    ("diagnose", "job.out", "--format", "json"),
+    ("diagnose", "job.out", "--format", "json", "--notify", "settings"),
     ("rules", "learn", "job.out"),
     ("compress", "job.out"),
     ("eval", "run", "cases", "--out", "run", "--jobs", "2"),

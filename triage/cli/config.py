@@ -21,17 +21,17 @@ def show(format: str | None = typer.Option(None, "--format", help="text or json.
     """Each setting, its value and its source; secrets are not printed."""
     chosen = output.check_format(format, ("text", "json"))
     from triage import config
-    from triage.cli import wiring
+    from triage.cli import notifying, wiring
 
     settings = wiring.settings()
     rows = []
     for setting in config.SETTINGS:
         value = getattr(settings, setting.name)
-        value = "" if value is None else str(value)
+        value = notifying.named(value) if setting.name == "notify" else "" if value is None else str(value)
         rows.append(
             {
                 "name": setting.name,
-                "value": _hidden(value) if setting.secret or "://" in value else value,
+                "value": _hidden(value) if (setting.secret or "://" in value) and setting.name != "notify" else value,
                 "source": settings.origin[setting.name],
                 "help": setting.help,
             }
@@ -55,7 +55,7 @@ def _hidden(value: str) -> str:
 @app.command()
 def check() -> int:
     """Does each part answer? The database, the vector index and its model, and the chat model if one is set. Exit 2 when one does not."""
-    from triage.cli import recalling, wiring
+    from triage.cli import notifying, recalling, wiring
     from triage.errors import TriageError
 
     settings = wiring.settings()
@@ -65,6 +65,7 @@ def check() -> int:
         ("index", lambda: recalling.checked(settings)),
         ("knowledge", wiring.knowledge),
         ("model", lambda: wiring.asked(settings)),
+        ("notify", lambda: notifying.checked(settings)),
     ):
         try:
             said = step()

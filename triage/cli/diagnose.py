@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from triage.cli import output
+from triage.cli import notifying, output
 from triage.errors import UsageError
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def diagnose(
     trace: Path | None = typer.Option(None, "--trace", metavar="FILE", help="Append each exchange with the model."),
     replay: Path | None = typer.Option(None, "--replay", metavar="FILE", help="Answer from a trace, with no model."),
     print_prompt: bool = typer.Option(False, "--print-prompt", help="Print what a model would be asked, and stop."),
+    notify: list[str] | None = typer.Option(None, "--notify", metavar="CHANNEL|settings", help=notifying.OPTION),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress and notes."),
     verbose: bool = typer.Option(
         False, "--verbose", "-v", help="All evidence, context, chain and reasons; seconds per stage on stderr."
@@ -67,6 +68,7 @@ def diagnose(
     from triage.cli import asking, good_runs, tasks, wiring
 
     settings = wiring.settings(llm, llm_samples=samples, llm_critic=None if critic is None else str(int(critic)))
+    told = notifying.notifier(settings, notify) if notify else None
     wanted, record = record is True, replay is None if record is None else record
     rules = wiring.learned_rules(settings, writes=record)
     parts = wiring.parts(settings, output.teller(quiet), record=record, rules=rules, new=new)
@@ -95,6 +97,8 @@ def diagnose(
     if chosen != "json" and (beside := tasks.as_text(groups, output.width(), chosen == "markdown")):
         output.write_last(beside)
     result = groups[0][0].result
+    if told:
+        notifying.tell(told, [(group[0].result, group[0].document) for group in groups], quiet)
     if verbose:
         output.note(", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in result.timing.items()))
     return 1 if result.status == "unknown" else 0

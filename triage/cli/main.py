@@ -41,6 +41,7 @@ COMMANDS = {
         "Learned filter rules and signatures: list, show, learn, approve, retire, rollback, test.",
     ),
     "eval": ("triage.cli.eval", "Batch evaluation against labelled cases: run, compare, report, gate."),
+    "notify": ("triage.cli.notify", "Messages to Slack, webhooks, commands and e-mail: test."),
     "config": ("triage.cli.config", "The settings in force and where each came from."),
 }
 

@@ -97,11 +97,18 @@ def _connected(server: Server, timeout: float) -> smtplib.SMTP:
         elif not server.is_tls and server.user and server.host not in _LOCAL:
             raise Refused(f"{server.host} offers no encryption, and the password is not sent without")
         if server.user:
-            connection.login(server.user, server.password)
+            _login(connection, server)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _login(connection: smtplib.SMTP, server: Server) -> None:
+    try:
+        connection.login(server.user, server.password)
+    except UnicodeEncodeError:
+        raise Refused("SMTP's login takes no characters but those of ASCII in the name and the password") from None
 
 
 def _told(code: int, said: bytes | str) -> Exception:

@@ -46,6 +46,10 @@ class Notifier:
                 entry |= {"sending": "", "at": time.time()} | ({} if one.problem else {"digest": message.digest})
         return tuple(sent.values())
 
+    def send_anyway(self, message: Message) -> tuple[Sent, ...]:
+        """To all of them, whatever they were told."""
+        return send(self._channels, message, self._delivery)
+
     def _claimed(self, told: _Told, message: Message) -> dict[Channel, bool]:
         """Those to send to now, to which nobody else sends from here on."""
         now, fresh = time.time(), {}

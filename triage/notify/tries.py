@@ -36,7 +36,7 @@ class Tries:
             except TryAgain as problem:
                 wait = max(problem.after, _FIRST_WAIT * 2 ** (number - 1))
                 left = self._ends - time.monotonic()
-                if problem.after > left:
+                if problem.after > max(left, 0.0):
                     raise Refused(
                         f"{problem}; it asks to wait {problem.after:.0f} s, which is longer than we do"
                     ) from None
