@@ -238,3 +238,29 @@ def test_a_defect_in_an_answer_costs_that_answer_alone() -> None:
 def test_odd_questions_are_answered(question: str) -> None:
     events = ask(question)
     assert said(events).strip() or cited(events)
+
+
+@pytest.mark.parametrize("question", ["is gpu-041 ok?", "and gpu-041?"])
+def test_a_node_that_no_line_blames_is_not_blamed(question: str) -> None:
+    assert said(ask(question)).startswith("No line blames gpu-041.")
+
+
+def test_a_suspect_is_told_with_its_lines() -> None:
+    events = ask("gpu-042 then?")
+
+    assert said(events).startswith("gpu-042 is suspected:")
+    assert cited(events)[0].id == "E1"
+
+
+def test_a_traceback_and_a_time_of_day_are_shown() -> None:
+    traceback, at = cited(ask("show me the traceback")), cited(ask("what happened at 02:03?"))
+
+    assert "Traceback (most recent call last)" in traceback[0].text
+    assert "CUDA error: unspecified launch failure" in "".join(line.text for line in traceback)
+    assert all("02:03:51" in line.text for line in at)
+    assert said(ask("what happened at 12:34?")) == "No line that was kept is of 12:34.\n"
+
+
+def test_the_cause_reads_whole_without_the_lines_that_are_cited_below() -> None:
+    assert "GPU fell off the bus (Xid 79) on rank 11 (gpu-042). What followed" in said(ask("why?"))
+    assert "waited: `11: [rank11]: For debugging" in said(ask("why?"))

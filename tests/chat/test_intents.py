@@ -18,14 +18,14 @@ ASKED = {
         "is it the node or my code?", "node or code", "Is this a hardware problem?", "is it my fault", "whose fault is it", "code or cluster?",
         "did my script break or the machine", "is this an infra issue", "was it our bug", "hardware or software failure?", "is it me or the gpu?",
     ],
-    "todo": ["what should I do?", "what do i do now", "how do I fix it", "next steps?", "now what", "how can we fix this", "any recommendation?"],
+    "todo": ["what should I do?", "what do i do now", "how do I fix it", "next steps?", "now what", "how can we fix this", "any recommendation?", "what next?", "how do I avoid this"],
     "nodes": ["which nodes do I drain?", "what do i drain", "which node is bad", "should I cordon gpu-042?", "what node do we exclude", "suspect hosts"],
     "restart": ["is it safe to restart?", "can I resubmit", "should i just rerun it", "can we requeue the job", "restart ok?", "will a retry help"],
     "when": ["when did it start?", "what time did it fail", "since when", "when was the first sign", "at what time did it break"],
     "sure": ["how sure are you?", "are you certain", "how confident is that", "can I trust this", "is that a guess", "how do you know that"],
     "unseen": ["what did you not look at?", "what is left out", "did you miss anything", "which files did you read", "what didn't you see"],
     "lost": ["how much was lost?", "what did it cost", "how many gpu hours did we lose", "how much work is wasted"],
-    "before": ["has this happened before?", "is it the first time", "have we seen this already", "any similar incidents", "how often does this happen"],
+    "before": ["has this happened before?", "is it the first time", "have we seen this already", "any similar incidents", "is anyone else affected", "how often does this happen"],
     "fixed": [
         "what fixed it last time?", "how did we fix this before", "what helped last time", "how was it solved previously", "any known fix?",
         "what did we do last time",
@@ -33,7 +33,7 @@ ASKED = {
     "handover": ["write the handover", "hand it over to the next shift", "write a summary for the ticket", "summarize this", "tldr", "draft a report"],
     "log": [
         "show me rank 37 around the failure", "show the log", "what did rank 3 say", "rank 5", "lines around the error", "print the traceback",
-        "E2", "job.out:120",
+        "E2", "what happened at 02:03", "show me the traceback", "job.out:120",
     ],
     "ranks": ["which ranks failed first?", "which rank died", "who failed first", "what ranks are affected"],
     "else": ["could it be OOM?", "what else could it be", "other hypotheses?", "is it a network error?", "any alternative explanation"],
@@ -41,6 +41,7 @@ ASKED = {
     "codes": ["what is Xid 79?", "what does exit code 137 mean", "exit code 137", "what is SIGBUS", "what does ncclRemoteError mean"],
     "progress": ["how far did it get", "last checkpoint?", "which step did it reach"],
     "facts": ["which job is this?", "who ran it"],
+    "resolve": ["record that the node was drained and it works", "it is fixed now", "we drained it", "you were right", "mark it as resolved"],
     "help": ["help", "what can you do?"],
     "thanks": ["thanks!", "ok"],
 }  # fmt: skip

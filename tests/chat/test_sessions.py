@@ -171,6 +171,13 @@ def test_an_outcome_is_asked_field_by_field(site: Site) -> None:
     )
 
 
+def test_an_outcome_that_is_told_in_words_is_asked_for(site: Site) -> None:
+    conversation = site.talk(site.subject())
+
+    assert asks(asker(conversation)("record that we drained it and it works")).startswith("Was that right?")
+    assert site.incidents.get(site.incident).verdicts == ()
+
+
 @pytest.mark.parametrize("answer", ["no", "cancel", "why?", "hmm", "/evidence"])
 def test_nothing_is_recorded_without_a_yes(site: Site, answer: str) -> None:
     conversation = site.talk(site.subject())

@@ -10,7 +10,7 @@ from triage.chat.said import say
 from triage.chat.values import Event, Subject
 from triage.taxonomy import Taxonomy
 
-CODES, LOG = "codes", "log"
+CODES, LOG, NODE, RESOLVE = "codes", "log", "node", "resolve"
 ASKABLE = (
     "why? is it the node or my code? what should I do? is it safe to restart? which nodes do I drain? when did it start? "
     "which ranks failed first? show me rank 3 around the failure; what fixed it last time? has this happened before? "
@@ -57,6 +57,8 @@ def by_code(subject: Subject, intent: str, said: str, desk: Desk) -> Iterator[Ev
             yield from on_remedy.what_to_do(subject, desk.labels)
         case "nodes":
             yield from on_remedy.which_nodes(subject)
+        case "node":
+            yield from on_log.about_node(subject, said)
         case "restart":
             yield from on_remedy.restart(subject)
         case "lost":

@@ -23,7 +23,7 @@ _MEANS = re.compile(
     r"(?i)\bwhat(?:'s| is| are| does| do)?\b(?! (?:the|a|your|my) (?:cause|reason|problem|verdict))|\bmeans?\b|\bmeaning\b|\bexplain\b|\blook ?up\b|\bdefine\b"
 )
 _WHAT = re.compile(
-    r"(?i)\b(?:what(?:'s| is| are| does)?|explain|define|look ?up)\s+(?:an? |the )?[`\"']?([\w.:/ -]{2,60}?)[`\"']?\s*(?:means?|stand for|do)?\s*[?.!]*$"
+    r"(?i)\b(?:what(?:'?s| is| are| does| do)|explain|define|look ?up)\s+(?:an? |the )?[`\"']?([\w.:/ -]{2,60}?)[`\"']?\s*(?:means?|stand for|do)?\s*[?.!]*$"
 )
 _TAIL = re.compile(r"(?i)(?:\s+means?)?[\s?.!]*$")
 _LINE = re.compile(r"[`\"'](.{6,400})[`\"']")
@@ -120,8 +120,13 @@ def _word(said: str, matcher: Matcher, labels: Taxonomy) -> Iterator[Event]:
     if word in labels.actions:
         yield say(f"{word}: {labels.actions[word]}.")
         return
-    known = [s for s in matcher.signatures if s.id == word or (len(word) > 3 and word in f"{s.id} {s.title}".lower())]
+    known = [s for s in matcher.signatures if s.id == word or _holds(f"{s.id} {s.title}", word)]
     for s in known[:3]:
         yield say(look_up(matcher, "signature", s.id))
     if len(known) > 3:
         yield say(f"and {len(known) - 3} more: triage kb search '{word}'")
+
+
+def _holds(text: str, word: str) -> bool:
+    """As words of their own, with something particular in them."""
+    return len(word) > 3 and re.search(rf"(?<![a-z0-9]){re.escape(word)}(?![a-z0-9])", text.lower()) is not None

@@ -177,7 +177,10 @@ class Conversation:
         model_set = self._desk.talker is not None
         intent = answers.LOG if on_log.names_one(subject, said) else ""
         intent = intent or answers.intent_of(said, self._desk, likeness=not model_set)
-        if model_set and intent not in ("help", "thanks"):
+        intent = intent or (answers.NODE if on_log.names_node(subject, said) else "")
+        if intent == answers.RESOLVE and not model_set:
+            yield from self._resolve(subject, "")
+        elif model_set and intent not in ("help", "thanks"):
             yield from self._by_model(subject, said, intent)
         elif intent:
             yield from answers.by_code(subject, intent, said, self._desk)
@@ -188,7 +191,9 @@ class Conversation:
     def _by_model(self, subject: Subject, said: str, intent: str) -> Iterator[Event]:
         """The model's answer; where it gives none that holds, that of code."""
         assert self._desk.talker is not None
-        known = list(answers.by_code(subject, intent, said, self._desk)) if intent else []
+        known: list[Event] = []
+        if intent not in ("", answers.RESOLVE):
+            known = list(answers.by_code(subject, intent, said, self._desk))
         told = yield from self._desk.talker.answer(subject, said, self.turns, known)
         self._done = replace(
             self._done, produced_by=told.produced_by, prompts=told.prompts, unsupported=told.unsupported

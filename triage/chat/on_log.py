@@ -21,6 +21,8 @@ AROUND = 8  # lines before and after a place
 OF_RANK = 24  # lines of a rank
 _EVIDENCE = re.compile(r"(?i)\bE(\d{1,4})\b")
 _PLACE = re.compile(r"([^\s:()\[\],;'\"`]{1,300}):(\d{1,9})\b")
+_TRACEBACK = re.compile(r"(?i)\b(?:traceback|stack ?trace|exception|call stack)\b")
+_CLOCK = re.compile(r"(?<![\d:])(\d{1,2}:\d\d(?::\d\d)?)(?![\d:])")
 _RANK = re.compile(r"(?i)\b(?:rank|ranks|r)[ #:=]{0,2}(\d{1,7})\b")
 
 
@@ -74,6 +76,12 @@ def around_failure(subject: Subject, said: str) -> Iterator[Event]:
     if (found := _PLACE.search(said)) and not re.fullmatch(r"[\d.]+", found[1]):
         yield from place(subject, found[1], int(found[2]))
         return
+    if _TRACEBACK.search(said):
+        yield from _traceback(subject)
+        return
+    if clock := _CLOCK.search(said):
+        yield from _at(subject, clock[1])
+        return
     rank = _RANK.search(said)
     if rank:
         yield from of_rank(subject, int(rank[1]))
@@ -87,6 +95,26 @@ def around_failure(subject: Subject, said: str) -> Iterator[Event]:
         yield from place(subject, str(anchor["file"]), int(anchor["line"]))
     else:
         yield say("Unknown where the failure is: no line is cited. /log FILE LINE shows any place.")
+
+
+def about_node(subject: Subject, said: str) -> Iterator[Event]:
+    """Whether a node that a question names is blamed, and by which lines."""
+    node = _named(subject, said)
+    mine = [e for e in subject.evidence if e.get("node") == node or node in e["text"]]
+    if node in subject.result["suspects"]["nodes"]:
+        yield say(f"{node} is suspected:")
+        yield from cite(mine)
+        return
+    yield say(f"No line blames {node}." + (" It speaks of it:" if mine else ""))
+    if mine:
+        yield from cite(mine, 3)
+    else:
+        yield from of_node(subject, node)
+
+
+def names_node(subject: Subject, said: str) -> bool:
+    name = _named(subject, said)
+    return bool(name) and name not in subject.result.get("files", ())
 
 
 def log(subject: Subject, what: str, line: str = "") -> Iterator[Event]:
@@ -143,6 +171,37 @@ def of_node(subject: Subject, node: str) -> Iterator[Event]:
         return
     found = [x for f in opened.log.files for x in f.lines if same_host(x.node or f.node, node) or node in x.text]
     yield from _near(subject, found, node)
+
+
+def _traceback(subject: Subject) -> Iterator[Event]:
+    """The first one, whole as far as its rank or file goes on."""
+    opened = yield from _opened(subject)
+    lines = [line for file in opened.log.files for line in file.lines] if opened else []
+    begins = next((n for n, line in enumerate(lines) if "Traceback (most recent call last)" in line.text), None)
+    if begins is None:
+        yield say("No traceback is in this log." if opened else "No traceback is among the lines that are cited.")
+        return
+    first = lines[begins]
+    mine = [x for x in lines[begins:] if x.file == first.file and x.rank == first.rank]
+    yield from _lines(mine[:OF_RANK])
+
+
+def _at(subject: Subject, clock: str) -> Iterator[Event]:
+    """Lines of a time of day, as the log says it."""
+    opened = yield from _opened(subject)
+    wanted = clock.zfill(5) if clock.count(":") == 1 else clock.zfill(8)
+    found = (
+        [x for f in opened.log.files for x in f.lines if x.time and f"{x.time:%H:%M:%S}".startswith(wanted)]
+        if opened
+        else []
+    )
+    found.sort(key=lambda line: (line.time, line.file, line.number))
+    if not found:
+        yield say(f"No line that was kept is of {clock}.")
+        return
+    more = f"; {len(found) - OF_RANK} more are kept" if len(found) > OF_RANK else ""
+    yield say(f"Lines of {clock}{more}:")
+    yield from _lines(found[:OF_RANK])
 
 
 def _near(subject: Subject, found: Sequence[LogLine], who: str) -> Iterator[Event]:

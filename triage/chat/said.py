@@ -90,8 +90,8 @@ def cause(subject: Subject, whole: bool = False) -> str:
 
 
 def unquoted(subject: Subject, text: str) -> str:
-    """The text without the lines that it quotes, where they are cited as evidence."""
-    known = {f"{e['file']}:{e['line']}" for e in subject.evidence}
+    """The text without the lines that it quotes, where they are cited as the cause."""
+    known = {f"{e['file']}:{e['line']}" for e in of_role(subject, "root")}
     return _QUOTED.sub(lambda m: "" if m[1] in known else m[0], text)
 
 
