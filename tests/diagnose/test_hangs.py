@@ -282,3 +282,21 @@ def test_what_other_processes_of_the_node_do_is_nothing_to_the_job(knowledge: Kn
     ]
     d = judge(job(*others(0, 1, 2, 3), log_file("\n".join(rows), "ps.txt", "processes")), knowledge)
     assert (d.outcome, d.suspects.ranks, d.suspects.pids) == ("hung", (), ())
+
+
+def test_ranks_that_nothing_tells_by_number_are_told_by_their_process(knowledge: Knowledge) -> None:
+    """A shell started them, and only their program knows their ranks."""
+
+    def unnamed(pid: int, *frames: str) -> LogFile:
+        head = [f"Process {pid}: python ring.py", "Python v3.11.7 (/usr/bin/python3.11)", ""]
+        text = [*head, f'Thread {pid} (idle): "MainThread"', *frames, "    train (ring.py:7)"]
+        return log_file("\n".join(text), f"pyspy-{pid}.txt", "stacks")
+
+    rows = ["   4000       1 S    do_wait                        02:10:11 bash run.sh"]
+    rows += [f"   {4000 + n}    4000 S    -                              02:10:11 python ring.py" for n in (1, 2, 3, 4)]
+    waiting = [unnamed(4000 + n, "    all_reduce (torch/distributed/distributed_c10d.py:3252)") for n in (1, 2, 4)]
+    apart = unnamed(4003, "    time_sleep (libpython3.11.so.1.0)", "    stuck (ring.py:10)")
+    states = log_file("\n".join([PS, *rows]), "ps.txt", "processes")
+    found = judge(job(*waiting, apart, states), knowledge)
+    assert (found.outcome, found.failure_type, found.suspects.pids) == ("hung", "hang", (4003,))
+    assert "stuck (ring.py:10)" in found.root_cause

@@ -210,9 +210,12 @@ def _is_rank(p: Process, all_: Sequence[Process]) -> bool:
     known = p.rank is not None or p.gpu is not None or p.local_rank is not None
     if not (known or p.refused or any(dump.threads for dump in p.dumps)):
         return False
-    return not (
-        p.helps or any(p is not q and _started(q, p) and (q.rank == p.rank or q.rank is not None) for q in all_)
-    )
+    return not (p.helps or any(p is not q and _started(q, p) and _works(q) for q in all_))
+
+
+def _works(p: Process) -> bool:
+    """Where no rank is known, what shows a stack of its own may be one; a shell that started the ranks shows none."""
+    return p.rank is not None or (not p.helps and any(dump.threads for dump in p.dumps))
 
 
 def _started(parent: Process, p: Process) -> bool:
