@@ -148,6 +148,25 @@ def test_once_hung_it_collects_and_diagnoses(sleeper: subprocess.Popen[bytes], t
     assert last["diagnosis"]["schema"] == "triage.diagnosis/1"
 
 
+def test_people_are_told_once_a_hang_and_when_it_is_over(tmp_path: Path) -> None:
+    told = tmp_path / "told.jsonl"
+    with subprocess.Popen(["sleep", "600"]) as job:
+        command = [sys.executable, "-m", "triage", "watch", "--pid", str(job.pid), *STILL, "--quiet"]
+        with subprocess.Popen([*command, "--notify", f"command:tee -a {told}"], stdout=subprocess.DEVNULL) as watcher:
+            ends = time.monotonic() + 60
+            while not told.exists() or not told.read_text():
+                assert time.monotonic() < ends
+                time.sleep(0.05)
+            time.sleep(1.5)
+            job.kill()
+            job.wait()
+            assert watcher.wait(60) == 0
+    first, last = (json.loads(text) for text in told.read_text().replace("}{", "}\n{").splitlines())
+    assert (first["title"], first["state"]) == (f"pid {job.pid} HUNG", "hung")
+    assert "no progress for" in first["fields"]["seen"]
+    assert (last["title"], last["is_update"]) == (f"pid {job.pid} ended", True)
+
+
 SCONTROL = """\
 JobId=4711 JobName=train
    UserId=u(1) GroupId=g(1)

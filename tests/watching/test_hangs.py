@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -63,12 +65,21 @@ def test_signs_of_life_are_no_progress(torch_jobs: Starter, tmp_path: Path) -> N
     assert any("signs of life" in word for word in status.words)
 
 
-def test_ranks_in_different_collectives_look_alike_from_outside(torch_jobs: Starter, tmp_path: Path) -> None:
-    """All wait in the kernel's futex: nobody is blamed for nothing, and the stacks are left to tell."""
-    status = hang(torch_jobs, "other_collective", tmp_path).hung
-    assert status is not None
-    assert status.suspects == ()
-    assert any("all ranks alike" in word and "futex" in word for word in status.words)
+def test_ranks_in_different_collectives_are_told_apart_by_their_stacks(torch_jobs: Starter, tmp_path: Path) -> None:
+    """From outside all wait in the kernel's futex: nobody is blamed for that, and what is collected tells."""
+    pid = torch_jobs.start("other_collective", tmp_path)
+    options = ["--hang-time", "2s", "--period", "0.5", "--until-hung", "--format", "json", "--collect", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, "-m", "triage", "watch", "--pid", str(pid), *options],
+        stdout=subprocess.PIPE,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 1
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert any("all ranks alike" in word and "futex" in word for word in told["words"])
+    assert told["diagnosis"]["failure_type"] == "collective-mismatch", told["diagnosis"]["root_cause"]
+    assert [(suspect["rank"], suspect["cause"]) for suspect in told["suspects"]] == [(1, "stacks")]
 
 
 def test_a_rank_in_state_d(torch_jobs: Starter, tmp_path: Path, frozen: str | None) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from triage.cli import durations, output
+from triage.cli import durations, notifying, output
 from triage.errors import UsageError
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def watch(
         None, "--collect", metavar="DIR", help="Where what is collected of a hang goes.", show_default="in the home"
     ),
     no_collect: bool = typer.Option(False, "--no-collect", help="Collect and diagnose nothing."),
+    notify: list[str] | None = typer.Option(None, "--notify", metavar="CHANNEL|settings", help=notifying.OPTION),
     heartbeat: Path | None = typer.Option(
         None, "--heartbeat", metavar="FILE", help="Written at each look, so that a dead watcher is noticed."
     ),
@@ -82,10 +83,11 @@ def watch(
     options = Options(_hang_time(hang_time, settings), _period(period, settings))
     asked = watch_target.Asked(pid, job, pod, namespace, container, tuple(logs or ()))
     target, found = watch_target.find(asked, settings)
+    notifier = notifying.notifier(settings, notify) if notify else None
     beat = Heartbeat(heartbeat, options.period, target.name) if heartbeat else None
     stop = stopping.Stop()
     under = None if no_collect else collect or settings.home / "hangs"
-    teller = Teller(target, chosen, beat, stop, under, found, quiet)
+    teller = Teller(target, chosen, options.period, beat, stop, under, found, notifier, quiet)
     status = loop.Watcher(target, options, teller.tell, stop).run(_LOOKS_ONCE if once else None, until_hung)
     if beat:
         beat.beat(status, ended=not stop())

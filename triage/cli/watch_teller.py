@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from triage.cli import output
 from triage.cli.watch_hung import Findings, Investigation
@@ -14,6 +15,9 @@ from triage.watching.heartbeat import Heartbeat
 from triage.watching.loop import Target, Told
 from triage.watching.values import Status
 
+if TYPE_CHECKING:
+    from triage.notify import Notifier
+
 
 @dataclass(slots=True)
 class Teller:
@@ -21,10 +25,12 @@ class Teller:
 
     target: Target
     chosen: str
+    period: float
     beat: Heartbeat | None
     stopped: Callable[[], bool]
     under: Path | None
     found: Sequence[str]
+    notifier: Notifier | None = None
     quiet: bool = False
     _findings: Findings = field(default_factory=Findings)
 
@@ -45,12 +51,22 @@ class Teller:
         document = report.as_json(self.target.name, told, folder, findings.diagnosis, findings.problems)
         json_chosen = self.chosen == "json"
         output.write(json.dumps(document, ensure_ascii=False) if json_chosen else report.as_text(document))
+        if self.notifier and told.news:
+            self._notify(self.notifier, document)
+
+    def _notify(self, notifier: Notifier, document: dict[str, Any]) -> None:
+        from triage.cli import notifying
+        from triage.cli.watch_news import message
+
+        notifying.say(notifier.send(message(document)), self.quiet)
+        if notifier.problem:
+            output.note(notifier.problem, self.quiet)
 
     def _investigate(self, status: Status) -> Findings:
         assert self.under is not None
         logs = self.target.logs
         return Investigation(
-            self.found, self.under, lambda: logs.names, self.stopped, lambda: self._alive(status)
+            self.found, self.under, self.period, lambda: logs.names, self.stopped, lambda: self._alive(status)
         ).run()
 
     def _alive(self, status: Status) -> None:

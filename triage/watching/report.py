@@ -18,11 +18,13 @@ def with_diagnosis(status: Status, diagnosis: dict[str, Any] | None) -> Status:
     """Where the processes blame nobody, whom the diagnosis of what was collected blames."""
     if status.suspects or not diagnosis:
         return status
-    told, why = diagnosis["suspects"], str(diagnosis["root_cause"])
-    nodes = told["nodes"] if len(told["nodes"]) == 1 else [""]
+    told = diagnosis["suspects"]
+    node = told["nodes"][0] if len(told["nodes"]) == 1 else ""
     if told["ranks"]:
-        return replace(status, suspects=tuple(Suspect("stacks", why, rank, nodes[0]) for rank in told["ranks"]))
-    return replace(status, suspects=tuple(Suspect("stacks", why, None, node) for node in told["nodes"]))
+        found = [Suspect("stacks", f"rank {rank}, by what was collected", rank, node) for rank in told["ranks"]]
+    else:
+        found = [Suspect("stacks", f"node {name}, by what was collected", None, name) for name in told["nodes"]]
+    return replace(status, suspects=tuple(found))
 
 
 def as_json(
