@@ -209,17 +209,25 @@ def test_a_folder_of_no_use(triage: Run, tmp_path: Path) -> None:
 
 
 def test_many_ranks_are_merged_in_time(triage: Run, tmp_path: Path) -> None:
+    """Processes have the same numbers on each node, and the manifest says which rank each is."""
+    processes = []
     for rank in range(512):
         frames = (
             ("    spin (mine.py:9)",)
             if rank == 307
             else ("    wait (torch/_utils.py:9)", BARRIER_FRAME, "    save (ckpt.py:4)")
         )
-        node = tmp_path / "collected" / f"gpu{rank // 8:03d}"
-        node.mkdir(parents=True, exist_ok=True)
-        (node / f"pyspy-{4000 + rank}.txt").write_text(stack(rank, *frames))
+        node, pid = f"gpu{rank // 8:03d}", 4000 + rank % 8
+        (tmp_path / "collected" / node).mkdir(parents=True, exist_ok=True)
+        text = stack(rank % 8, *frames).replace(f" --rank {rank % 8}", "")
+        (tmp_path / "collected" / node / f"pyspy-{pid}.txt").write_text(text)
+        processes.append(
+            {"node": node, "pid": pid, "ppid": 3, "state": "S", "comm": "python", "rank": rank, "started": 1.0}
+        )
+    manifest = {"schema": "triage.collected/1", "job": "1", "nodes": [], "processes": processes, "commands": []}
+    (tmp_path / "collected" / "manifest.json").write_text(json.dumps(manifest, indent=1))
     code, d = diagnosis(triage, "collected")
-    assert (code, d["suspects"]["ranks"], d["suspects"]["pids"]) == (0, [307], [4307])
+    assert (code, d["suspects"]["ranks"], d["suspects"]["pids"]) == (0, [307], [4003])
     assert [len(c["ranks"]) for c in d["stacks"]["classes"]] == [511, 1]
     assert sum(d["timing"].values()) < 20
 

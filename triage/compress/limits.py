@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 _EVERY = 1 << 20  # lines
+_OWN_BUDGET = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +32,9 @@ class ScanLimits:
 
     @property
     def whole(self) -> ScanLimits:
-        """For files of which each line counts, such as stacks: all that the budget bears."""
+        """For files of which each line counts, such as stacks: all that a budget bears which is theirs however many there are."""
         every = (_EVERY, _EVERY)
-        return replace(self, hot=every, alarm=every, plain=every, routine=every)
+        return replace(self, budget=max(self.budget, _OWN_BUDGET), hot=every, alarm=every, plain=every, routine=every)
 
     @property
     def line_cut(self) -> tuple[int, int]:

@@ -75,7 +75,8 @@ def look(log: JobLog, best: Best, stepped: bool) -> Hang:
 class _Judge:
     def __init__(self, found: Scene, told: manifest.Manifest, sick: Sequence[mounts.Mount], best: Best) -> None:
         self._scene, self._told, self._sick, self._best = found, told, sick, best
-        self._ranks = [p for p in found.processes if _is_rank(p, found.processes)]
+        self._odd = {id(s) for s in found.odd}
+        self._ranks = _ranks(found.processes)
         known = [p.state.letter for p in self._ranks if p.state]
         self._all_stopped = len(known) > 1 and set(known) == {"T"}
         self._blocked = {f.groups.get("pid"): f for f in best.values() if f.signature.id == "kernel.hung-task"}
@@ -118,8 +119,8 @@ class _Judge:
         )
 
     def _by_stack(self, p: Process) -> tuple[Signature, LogLine] | None:
-        seen = next((s for s in self._scene.odd if self._scene.of(s) is p), None)
-        if seen is None:
+        seen = self._scene.seen_of(p)
+        if seen is None or id(seen) not in self._odd:
             return None
         if seen.doing in ("collective", "point-to-point"):
             return made.DIVERGED, seen.line
@@ -155,12 +156,12 @@ class _Judge:
             yield made.REFUSED, p.refused
         if p.idle and p.idle.line is not chosen[1]:
             yield made.IDLE_ALSO, p.idle.line
-        stack = next((s for s in self._scene.seen if self._scene.of(s) is p), None)
+        stack = self._scene.seen_of(p)
         if stack and stack.line is not chosen[1]:
             yield made.ALSO, stack.line
         if stack and stack.standing.call and stack.standing.call.line is not stack.line:
             yield made.CALL, stack.standing.call.line
-        if stack and stack in self._scene.odd:
+        if stack and id(stack) in self._odd:
             yield from ((made.THREAD, line) for line in other_threads(stack))
 
     def _by_ras(self, found: Sequence[Culprit]) -> list[Culprit]:
@@ -185,7 +186,7 @@ class _Judge:
     # ------------------------------------------------------------------------------------------ of all
     def of_nodes(self, culprits: Sequence[Culprit]) -> Iterator[Finding]:
         stacks, seen = self._scene.stacks, self._scene.seen
-        waiting = [s for s in seen if s.waits and s not in self._scene.odd]
+        waiting = [s for s in seen if s.waits and id(s) not in self._odd]
         if culprits and waiting:
             yield Finding(waiting[0].line, made.WAIT)
         elif stacks and waiting and len(waiting) == len(seen):
@@ -205,17 +206,20 @@ class _Judge:
             yield from (Finding(waiting[0].line, made.UNSEEN, {"rank": str(rank)}) for rank in missing[:1])
 
 
-def _is_rank(p: Process, all_: Sequence[Process]) -> bool:
-    """A rank of the job, and none of the other processes of its node; what a rank started is not one, though it has its variables."""
-    known = p.rank is not None or p.gpu is not None or p.local_rank is not None
-    if not (known or p.refused or any(dump.threads for dump in p.dumps)):
-        return False
-    return not (p.helps or any(p is not q and _started(q, p) and _works(q) for q in all_))
-
-
-def _works(p: Process) -> bool:
-    """Where no rank is known, what shows a stack of its own may be one; a shell that started the ranks shows none."""
-    return p.rank is not None or (not p.helps and any(dump.threads for dump in p.dumps))
+def _ranks(processes: Sequence[Process]) -> list[Process]:
+    """The ranks of the job, and none of the other processes of its nodes; what a rank started is none, though it has its variables."""
+    working = {(p.node, p.pid) for p in processes if p.rank is not None}
+    # Where no rank is known, what shows a stack of its own may be one; a shell that started the ranks shows none.
+    working = working or {(p.node, p.pid) for p in processes if any(d.threads for d in p.dumps) and not p.helps}
+    found = []
+    for p in processes:
+        known = p.rank is not None or p.gpu is not None or p.local_rank is not None
+        if not (known or p.refused or any(dump.threads for dump in p.dumps)) or p.helps:
+            continue
+        parent = p.state.parent if p.state else None
+        if parent is None or parent == p.pid or (p.node, parent) not in working:
+            found.append(p)
+    return found
 
 
 def _started(parent: Process, p: Process) -> bool:
@@ -288,7 +292,7 @@ def _plural(who: str) -> str:
 
 
 def _standing(hang: Hang, culprit: Culprit) -> str:
-    stack = next((s for s in hang.scene.seen if hang.scene.of(s) is culprit.process), None)
+    stack = hang.scene.seen_of(culprit.process)
     if stack is None:
         return ""
     frame = stack.standing.own[-1]

@@ -65,9 +65,14 @@ class Scene:
     stacks: Stacks | None = None
     idle: tuple[Gpu, ...] = ()
     ras: Ras = field(default_factory=Ras)
+    owners: Mapping[int, Process] = field(default_factory=dict)  # by the identity of a dump
+    stands: Mapping[int, Seen] = field(default_factory=dict)  # by the identity of a process
 
     def of(self, seen: Seen) -> Process | None:
-        return next((p for p in self.processes if seen.dump in p.dumps), None)
+        return self.owners.get(id(seen.dump))
+
+    def seen_of(self, process: Process) -> Seen | None:
+        return self.stands.get(id(process))
 
 
 def scene(log: JobLog, pids: Mapping[Key, int] | None = None) -> Scene:
@@ -95,7 +100,9 @@ def scene(log: JobLog, pids: Mapping[Key, int] | None = None) -> Scene:
                 p.idle = gpu
     seen = _seen(table.processes)
     odd = odd_ones(seen)
-    return Scene(tuple(table.processes), seen, odd, _merged(log, seen, odd), tuple(idle), told)
+    owners = {id(dump): p for p in table.processes for dump in p.dumps}
+    stands = {id(owners[id(s.dump)]): s for s in seen}
+    return Scene(tuple(table.processes), seen, odd, _merged(log, seen, odd), tuple(idle), told, owners, stands)
 
 
 def _look(dump: Dump) -> int:
@@ -185,10 +192,13 @@ def _with(state: State, wchan: str) -> State:
 
 def _give_ranks(processes: Sequence[Process], known: Mapping[Key, int], nodes: Sequence[str]) -> None:
     """By what names the process; else by its place on its node, where the nodes come in a known order."""
+    by_pid: dict[int, dict[str, int]] = defaultdict(dict)
+    for (node, pid), rank in known.items():
+        by_pid[pid][node] = rank
     for p in processes:
-        if p.rank is None and p.pid is not None:
-            here = {(node, pid): rank for (node, pid), rank in known.items() if pid == p.pid}
-            exact = here.get((short(p.node), p.pid)) if p.node else None
+        here = by_pid.get(p.pid, {}) if p.pid is not None and p.rank is None else {}
+        if here:
+            exact = here.get(short(p.node)) if p.node else None
             p.rank = exact if exact is not None else next(iter(here.values())) if len(here) == 1 else None
     order = [short(node) for node in nodes]
     named = {short(p.node) for p in processes if p.node}
