@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 
 from triage.chat import answers, commands, intents, on_history, on_log, on_remedy, outcome
 from triage.chat.desk import Desk
+from triage.chat.history_brief import HistoryDesk
 from triage.chat.outcome import Form
 from triage.chat.said import STATUS, cause, say, sentence
 from triage.chat.values import Answered, Asks, Cited, Done, Event, Note, Subject, Text, ToolUsed
@@ -163,15 +164,23 @@ class Conversation:
 
     def _of_history(self, said: str) -> Iterator[Event]:
         opened = said.lower().removeprefix("incident").strip(" #?")
-        intent = intents.of_history(said)
+        intent, store, talker = intents.of_history(said), self._desk.incidents, self._desk.talker
         if opened.isdigit():
             yield from self._open(opened)
-        elif intent in ("help", "thanks"):
+            return
+        if intent in ("help", "thanks"):
             yield from answers.help_of(None)
-        elif intent:
-            yield from on_history.answer(self._desk.incidents, intent, said)
-        else:
-            yield from answers.unknown(None, model_set=True)
+            return
+        known = list(on_history.answer(store, intent, said)) if intent else list[Event]()
+        if talker is not None and store is not None:
+            desk = HistoryDesk(store, self._desk.labels)
+            told = yield from talker.about_history(desk, said, self.turns, known)
+            self._done = replace(
+                self._done, produced_by=told.produced_by, prompts=told.prompts, unsupported=told.unsupported
+            )
+            if told.answered:
+                return
+        yield from known or answers.unknown(None, talker is not None)
 
     def _of_incident(self, subject: Subject, said: str) -> Iterator[Event]:
         model_set = self._desk.talker is not None

@@ -19,7 +19,7 @@ from triage.report import course
 
 _ID = re.compile(r"\[?\bE(\d{1,4})\b\]?")
 _PLACE = re.compile(r"([^\s:()\[\],;'\"`*]{1,300}):(\d{1,9})\b")
-_FILE_LIKE = re.compile(r".*(?:/|\.[A-Za-z]{2,8}$|\.\d+$)")
+_FILE_LIKE = re.compile(r"incident|.*(?:/|\.[A-Za-z]{2,8}$|\.\d+$)")
 _QUOTE = re.compile(r"[\"“]([^\"“”]{8,400})[\"”]|`([^`]{8,400})`")
 _DENIES = re.compile(
     r"(?i)\b(?:no|not|none|nothing|never|nowhere|unknown|without|neither|n't|cannot|does not|isn't|is absent)\b|n't\b"

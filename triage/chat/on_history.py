@@ -83,9 +83,15 @@ def incidents(store: IncidentStore | None, chosen: Filters) -> Iterator[Event]:
 
 
 def row(s: IncidentSummary) -> str:
-    told = "" if s.verdict == "none" else f" ({s.verdict})"
+    return f"{s.id:>5}  {told(s)}"
+
+
+def told(s: IncidentSummary) -> str:
+    """A line of it, without its number."""
+    verdict = "" if s.verdict == "none" else f" ({s.verdict})"
     nodes = f" on {names(s.nodes, 2)}" if s.nodes else ""
-    return f"{s.id:>5}  {s.created_at:%Y-%m-%d %H:%M}  {s.outcome}, {s.true_type or s.failure_type}{told}{nodes}: {s.title}"
+    kind = s.true_type or s.failure_type
+    return f"{s.created_at:%Y-%m-%d %H:%M}  {s.outcome}, {kind}{verdict}{nodes}: {s.title}"
 
 
 def stats(store: IncidentStore | None, chosen: Filters) -> Iterator[Event]:
@@ -111,8 +117,8 @@ def _groups(groups: tuple[Group, ...]) -> str:
 def _nodes(nodes: tuple[NodeCount, ...]) -> Iterator[Event]:
     accused = sorted((n for n in nodes if n.failures), key=lambda n: -n.failures)
     if accused:
-        told = ", ".join(f"{n.node} {n.failures} (of {how_many(n.jobs, 'job')})" for n in accused[:_TOP])
-        yield say(f"Suspect nodes: {told}.")
+        listed = ", ".join(f"{n.node} {n.failures} (of {how_many(n.jobs, 'job')})" for n in accused[:_TOP])
+        yield say(f"Suspect nodes: {listed}.")
 
 
 def _right(k: int, n: int) -> Iterator[Event]:
@@ -140,10 +146,12 @@ def answer(store: IncidentStore | None, intent: str, said: str) -> Iterator[Even
             yield from _nodes(s.nodes)
         case "cost":
             known = [g for g in store.stats(chosen).types if g.gpu_hours]
-            told = ", ".join(
+            listed = ", ".join(
                 f"{g.name} {g.gpu_hours:,.1f}" for g in sorted(known, key=lambda g: -(g.gpu_hours or 0))[:_TOP]
             )
-            yield say(f"GPU-hours lost by type: {told}." if known else "Unknown: no recorded log tells what was lost.")
+            yield say(
+                f"GPU-hours lost by type: {listed}." if known else "Unknown: no recorded log tells what was lost."
+            )
         case "right":
             s = store.stats(chosen)
             yield from _right(s.confirmed.k, s.confirmed.n)

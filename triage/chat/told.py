@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from triage.chat.remembered import remembered
@@ -31,7 +31,7 @@ def inputs(
     """The inputs of the prompt `chat-question`. room: tokens."""
     r = subject.result
     chars = int(room * CHARS_PER_TOKEN)
-    blocks = {
+    told = {
         "evidence": "\n".join(map(_evidence, subject.evidence[:_MOST_EVIDENCE])),
         "hypotheses": "\n".join(
             f"- {h['failure_type']} ({h['status']}), {h['root_cause_class']}: {h['root_cause']} for {h['for']} against {h['against']}"
@@ -41,11 +41,21 @@ def inputs(
         "similar": "\n".join(map(_similar, r.get("similar", ()))),
         "facts": "\n".join(_facts(subject)),
         "known": "".join(_known(known)),
-        "conversation": remembered(turns, int(chars * _SHARES["conversation"])),
     }
-    cut = {name: _cut(text, int(chars * _SHARES[name])) or "none" for name, text in blocks.items()}
-    told = f"{subject.name}: outcome {r['outcome']}, {r['failure_type']}, cause {r['root_cause_class']}, {r['status']}\n{r['root_cause']}"
-    found = {"diagnosis": told, "question": _cut(said, chars // 10), **cut}
+    diagnosis = (
+        f"{subject.name}: outcome {r['outcome']}, {r['failure_type']}, cause {r['root_cause_class']}, {r['status']}"
+    )
+    found = blocks(told, said, turns, chars, _SHARES)
+    return {**found, "diagnosis": redact(f"{diagnosis}\n{r['root_cause']}")}
+
+
+def blocks(
+    told: Mapping[str, str], said: str, turns: Sequence[StoredTurn], chars: int, shares: Mapping[str, float]
+) -> dict[str, str]:
+    """Each text cut to its share of so many characters, without secrets; with the question and the conversation so far."""
+    cut = {name: _cut(text, int(chars * shares[name])) or "none" for name, text in told.items()}
+    so_far = remembered(turns, int(chars * shares["conversation"])) or "none"
+    found = {**cut, "conversation": so_far, "question": _cut(said, chars // 10)}
     return {name: redact(text) for name, text in found.items()}
 
 
