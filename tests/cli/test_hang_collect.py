@@ -56,11 +56,15 @@ def test_nodes_that_did_not_answer_are_told_by_the_exit_code(triage: Run, tmp_pa
     )
     ssh.chmod(0o755)
     path = f"{tmp_path / 'bin'}:/usr/bin:/bin"
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], env={"RANK": "0"}) as rank:
+        one = triage("hang", "collect", "--ssh", "n1", "--out", "one", "--timeout", "10", PATH=path)
+        rank.kill()
+    assert (one.returncode, "next: triage hang one" in one.stdout) == (0, True), one.stdout
     some = triage("hang", "collect", "--ssh", "n1,n2", "--out", "some", "--timeout", "10", PATH=path)
     assert some.returncode == 1
     assert "  n2: ssh could not reach it\n" in some.stdout
     none = triage("hang", "collect", "--ssh", "n2", "--out", "none", "--timeout", "10", PATH=path)
-    assert none.returncode == 2
+    assert (none.returncode, "next:" in none.stdout) == (2, False)
 
 
 @pytest.mark.parametrize(
@@ -68,6 +72,8 @@ def test_nodes_that_did_not_answer_are_told_by_the_exit_code(triage: Run, tmp_pa
     [
         ((), "nothing to look at; give one of --pid, --job, --pod and --ssh"),
         (("--pid", "1", "--ssh", "a"), "--pid and --ssh exclude each other"),
+        (("--pid", "4194303"), "there is no process 4194303 on this machine"),
+        (("--pid", "1", "--nodes", "a"), "--nodes stands alone"),
         (("--ssh", "a,-oProxyCommand=id"), "'-oProxyCommand=id' is no name of a node"),
         (("--job", "12;id", "--nodes", "a"), "is no job id of Slurm"),
     ],

@@ -162,7 +162,8 @@ def test_the_tools_say_their_word_and_those_that_are_not_there_are_no_problem(lo
     assert read(found, "nvidia-smi.txt") == "GPU 0: 0 % \n"
     assert read(found, "nvidia-smi-q.txt") == "GPU 0: 0 % -q\n"
     assert [told["problem"] for told in attempts(found, "npu-smi")] == ["there is no npu-smi here"]
-    assert not any("npu-smi" in problem for problem in found.problems)
+    assert [told["problem"] for told in attempts(found, "NCCL RAS")] == ["there is no NCCL RAS here"]
+    assert not any("there is no" in problem for problem in found.problems)
 
 
 def test_secrets_are_not_collected(looked: tuple[Collected, int]) -> None:
@@ -244,6 +245,15 @@ def test_a_process_that_waits_in_the_kernel_is_not_attached_to(tmp_path: Path, p
     assert re.search(r"^State:\tD", read(found, f"wchan-{process.pid}.txt"), re.MULTILINE)
     called = [line for line in (path / "py-spy.called").read_text().splitlines() if line.endswith(f" {process.pid}")]
     assert called == [f"dump --nonblocking --pid {process.pid}"]
+
+
+def test_a_process_that_was_stopped_stays_so_and_is_not_attached_to(tmp_path: Path, path: Path) -> None:
+    with started("import time; print(1, flush=True); time.sleep(600)") as process:
+        process.send_signal(signal.SIGSTOP)
+        wait_for(lambda: state(process.pid) == "T")
+        look(tmp_path, process.pid)
+        assert state(process.pid) == "T"
+    assert (path / "py-spy.called").read_text() == f"dump --nonblocking --pid {process.pid}\n"
 
 
 def state(pid: int) -> str:

@@ -18,7 +18,9 @@ _SHOWN = 8  # problems on the screen; all of them stand in the manifest
 
 
 def collect(
-    pid: int | None = typer.Option(None, "--pid", metavar="P", help="A process of this machine and all below it."),
+    pid: int | None = typer.Option(
+        None, "--pid", metavar="P", min=1, help="A process of this machine and all below it."
+    ),
     job: str | None = typer.Option(None, "--job", metavar="ID", help="A Slurm job, by srun on each of its nodes."),
     nodes: str | None = typer.Option(None, "--nodes", metavar="A,B", help="With --job: these of its nodes."),
     pods: list[str] | None = typer.Option(None, "--pod", metavar="NAME", help="A pod; may be given several times."),
@@ -40,13 +42,19 @@ def collect(
 ) -> int:
     """Collect stacks, process states, GPU, kernel and collective state of a job that hangs; nothing is changed.
 
-    Exit codes: 0 every node answered, 1 some did not, 2 none did.
+    Exit codes: 0 every node answered, 1 some did not, or none has a process of the job, 2 none answered.
     """
     chosen = [name for name, given in (("--pid", pid), ("--job", job), ("--pod", pods), ("--ssh", hosts)) if given]
     if len(chosen) != 1:
         raise UsageError(
             " and ".join(chosen) + " exclude each other" if chosen else "nothing to look at",
             "give one of --pid, --job, --pod and --ssh",
+        )
+    if nodes and not job:
+        raise UsageError("--nodes stands alone", "it goes with --job; hosts that ssh reaches are --ssh A,B")
+    if pid and not Path(f"/proc/{pid}").exists():
+        raise UsageError(
+            f"there is no process {pid} on this machine", "name one that runs, or use --job, --pod or --ssh"
         )
     from triage import collecting
     from triage.cli import output, wiring
@@ -70,7 +78,7 @@ def collect(
     output.write_last(_told(found))
     if len(found.silent) == len(found.nodes):
         return 2
-    return 1 if found.silent else 0
+    return 1 if found.silent or not found.processes else 0
 
 
 def _reach(pods: list[str] | None, namespace: str, container: str, hosts: str | None) -> Reach:
@@ -118,4 +126,6 @@ def _told(found: Collected) -> str:
     lines += [f"  {problem}" for problem in found.problems[:_SHOWN]]
     if len(found.problems) > _SHOWN:
         lines.append(f"  and {len(found.problems) - _SHOWN} more: {found.folder / 'manifest.json'}")
-    return "\n".join([*lines, f"next: triage hang {found.folder}"])
+    if answered and not found.processes:
+        lines.append("  no process of the job was found: it has ended, or it belongs to another user")
+    return "\n".join([*lines, f"next: triage hang {found.folder}"] if found.processes else lines)

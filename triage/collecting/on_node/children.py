@@ -6,6 +6,7 @@ for it.
 
 import base64
 import contextlib
+import errno
 import json
 import os
 import select
@@ -92,7 +93,9 @@ def _made(look: Look) -> Finding:
     try:
         return look.make()
     except OSError as error:
-        return {"attempts": [attempt(look.tool, started, None, error.strerror or str(error))]}
+        is_gone = look.pid is not None and error.errno in (errno.ENOENT, errno.ESRCH)
+        problem = "the process ended meanwhile" if is_gone else error.strerror or str(error)
+        return {"attempts": [attempt(look.tool, started, None, problem)]}
     except Exception as error:  # noqa: BLE001 - what one look cannot do does not end the others
         return {"attempts": [attempt(look.tool, started, None, f"{type(error).__name__}: {error}")]}
 
@@ -141,7 +144,7 @@ def command(argv: "List[str]", limit: float, more_path: str = "") -> "Tuple[Dict
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=dict(os.environ, LC_ALL="C", PATH=path),
+            env=dict(os.environ, LC_ALL="C", PATH=path, RUST_BACKTRACE="0", RUST_LIB_BACKTRACE="0"),
         )
     except FileNotFoundError:
         return attempt(tool, started, None, f"there is no {argv[0]} here"), b"", b""

@@ -37,10 +37,11 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 def py_spy(pid: int, file: str, chosen: Finding, limit: float, is_ours: bool) -> Finding:
     """The stack of each thread: with native frames, else without, else without stopping the process.
 
-    One in D state is never attached to: what stops it would wait there until it wakes, and stop it then.
+    One in D state is never attached to: what stops it would wait there until it wakes, and stop it then. One that is
+    stopped already cannot be.
     """
     text = proc(pid, "stat")
-    gentle = chosen.get("nonblocking") or text[text.rindex(")") + 2] == "D"
+    gentle = chosen.get("nonblocking") or text[text.rindex(")") + 2] in "DTt"
     said, attempts = b"", []
     for way in (["--nonblocking"],) if gentle else (["--native"], [], ["--nonblocking"]):
         done, out, err = command(["py-spy", "dump", *way, "--pid", str(pid)], limit, _py_spy_path(pid, chosen, is_ours))
@@ -99,7 +100,8 @@ def kernel_log(since: float) -> Finding:
         done, out, _ = command(argv, 10)
         attempts.append(done)
         if done["code"] == 0 and out.strip():
-            return {"attempts": attempts, "files": {"dmesg.txt": _later(out, since)}}
+            later = _later(out, since)
+            return {"attempts": attempts, "files": {"dmesg.txt": later} if later else {}}
     return {"attempts": attempts}
 
 
@@ -192,7 +194,11 @@ def ras(port: int, limit: float) -> Finding:
     started, said = time.monotonic(), b""
     name = f"NCCL RAS localhost:{port}"
     problem = ""
-    with socket.create_connection(("localhost", port), 3) as connection:
+    try:
+        connection = socket.create_connection(("localhost", port), 3)
+    except ConnectionRefusedError:
+        return {"attempts": [attempt(name, started, None, "there is no NCCL RAS here")]}
+    with connection:
         connection.settimeout(limit)
         connection.sendall(b"verbose status\n")
         try:
