@@ -8,7 +8,7 @@ import pytest
 
 from triage import kb
 from triage.diagnose.names import fill_text
-from triage.risk import destroys, destroys_as_typed
+from triage.risk import destroys, destroys_as_typed, of_command
 from triage.runbooks import SECTIONS, runbooks
 
 # Words of such steps, and where they stand without ordering anything.
@@ -88,3 +88,25 @@ def test_each_step_of_a_runbook_is_labelled_for_what_it_does() -> None:
 )
 def test_in_a_text_that_a_person_typed_a_command_may_stand_anywhere(text: str, expected: bool) -> None:
     assert destroys_as_typed(text) is expected
+
+
+@pytest.mark.parametrize(
+    ("argv", "risk"),
+    [
+        (("scontrol", "show", "node", "n[1-2]"), "read-only"),
+        (("squeue", "-h", "-j", "4711", "-o", "%T"), "read-only"),
+        (("kubectl", "get", "pods"), "read-only"),
+        (("kubectl", "-n", "ml", "describe", "pod", "p"), "read-only"),
+        (("kubectl", "cordon", "n1"), "reversible"),
+        (("scontrol", "update", "NodeName=n1", "State=DRAIN"), "reversible"),
+        (("sbatch", "job.sh"), "reversible"),
+        (("sacctmgr", "modify", "user"), "reversible"),
+        (("nvidia-smi", "--gpu-reset"), "reversible"),
+        (("scancel", "4711"), "destructive"),
+        (("kubectl", "delete", "pod", "p"), "destructive"),
+        (("rm", "x"), "destructive"),
+        (("someprogram",), "reversible"),
+    ],
+)
+def test_the_risk_of_a_command_is_never_taken_for_less(argv: tuple[str, ...], risk: str) -> None:
+    assert of_command(argv) == risk

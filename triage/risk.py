@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Sequence
+from typing import Literal
 
 _CLAUSE = re.compile(r"(?<=[.;:])\s+")
 _NOT_DONE = re.compile(r"(?i)^(?:do not|never|ask)\b")
@@ -46,3 +49,18 @@ def destroys_as_typed(text: str) -> bool:
     """The same of a text that a person typed: a command may begin at any of its words, in whatever case."""
     starts = [match.start() for match in re.finditer(r"\S+", text)]
     return destroys(text, text) or any(_RUN.match(text, at) or _RUN.match(text[at:].lower()) for at in starts)
+
+
+# Programs, and words behind them, that only show. `scontrol show`, `sacct`, `kubectl get`.
+_SHOWS = re.compile(
+    r"scontrol (?:show|ping)\b|sacct\b|squeue\b|sinfo\b|sprio\b|sstat\b|kubectl (?:-n \S+ )?(?:get|describe|logs|top|events)\b|pbsnodes -[al]"
+    r"|qstat\b|bjobs\b|bhosts\b|qhost\b|flux (?:jobs|resource (?:list|status))\b|nvidia-smi(?: -q\b.*| nvlink -[es])?$|ls\b|cat\b|df\b|stat\b"
+)
+
+
+def of_command(argv: Sequence[str]) -> Literal["read-only", "reversible", "destructive"]:
+    """Of a command that is run word by word; one that is not known to only show counts as one that changes something."""
+    text = shlex.join(argv)
+    if destroys("", text) or text.startswith("scontrol requeue"):  # which ends a job that runs
+        return "destructive"
+    return "read-only" if _SHOWS.match(text) else "reversible"

@@ -37,6 +37,30 @@ def root() -> None:
     """
 
 
+@app.command("plan")
+def plan(
+    incident: int = typer.Argument(metavar="INCIDENT", help="The number that `triage incidents list` shows."),
+    checkpoints_of: Path = typer.Option(
+        None, "--checkpoints", metavar="DIR", help="Where the job saves, to name the checkpoint."
+    ),
+    log: list[str] = typer.Option([], metavar="PATH", help="The job's log, to look for a loss spike; may be repeated."),
+    script: str = typer.Option("", metavar="FILE", help="The batch script, to submit the job anew."),
+    kill_switch: str = typer.Option(
+        "", metavar="FILE", help="The file whose presence makes the training save and leave."
+    ),
+    scheduler: str = typer.Option("", help="slurm, kubernetes, pbs, lsf, sge or flux, where the record does not tell."),
+    without: str = typer.Option("", metavar="LIST", help="Nodes that a node test named: drained and left out too."),
+    yes: bool = YES,
+    format: str = FORMAT,  # noqa: A002
+) -> int:
+    """The plan for an incident; `triage recover INCIDENT` is the same."""
+    chosen = output.check_format(format)
+    from triage.cli import recover_plan
+
+    asked = recover_plan.Asked(checkpoints_of, log, script, kill_switch, scheduler, without)
+    return recover_plan.show(incident, asked, yes, chosen)
+
+
 @app.command("node-test")
 def node_test(
     nodes: str = typer.Option(..., metavar="LIST", help="Nodes to test, as Slurm writes them: gpu[001-016]."),
@@ -100,3 +124,25 @@ def spikes(
     from triage.cli import recover_spikes
 
     return recover_spikes.show(paths, chosen)
+
+
+@app.command()
+def interval(
+    paths: list[str] = typer.Argument(None, metavar="[PATH...]", help="The job's logs, to measure saves and steps."),
+    incident: int = typer.Option(
+        None, help="Take the failure rate and the number of GPUs from the record of this incident."
+    ),
+    save: float = typer.Option(None, min=0.001, help="Seconds that a save holds the job up."),
+    every: float = typer.Option(None, min=1, help="Seconds between saves now."),
+    mtbf: float = typer.Option(None, min=0.001, help="Hours between failures of the job."),
+    detect: float = typer.Option(600.0, min=0, help="Seconds until a failure is noticed: the watchdog's time."),
+    restart: float = typer.Option(600.0, min=0, help="Seconds from there to the first step."),
+    gpus: int = typer.Option(None, min=1, help="GPUs of the job, for a guess at its failure rate."),
+    format: str = TEXT_OR_JSON,  # noqa: A002
+) -> int:
+    """How often to save: where saves and lost work cost least, and what they cost now."""
+    chosen = output.check_format(format, ("text", "json"))
+    from triage.cli import recover_interval
+
+    given = recover_interval.Given(save, every, mtbf, detect, restart, gpus)
+    return recover_interval.show(paths or [], incident, given, chosen)

@@ -172,13 +172,13 @@ def _shown(test: Test, chosen: str) -> int:
 
 
 def tell(found: NodeVerdict, rounds: Sequence[Round], chosen: str) -> int:
-    """1 where a node is left undecided."""
+    """1 where a node or a link is named, or left undecided."""
     if chosen == "json":
         played = [[asdict(ran) for ran in one] for one in rounds]
         output.write_last(json.dumps({**asdict(found), "exclude": host_list(found.faulty), "runs": played}))
     else:
         output.write_last("\n".join(_lines(found, rounds)))
-    return 1 if found.undecided else 0
+    return 1 if found.faulty or found.links or found.undecided else 0
 
 
 def _lines(found: NodeVerdict, rounds: Sequence[Round]) -> list[str]:

@@ -32,8 +32,11 @@ class Told:
     skip: Skip | None
 
 
-def of_files(files: Sequence[LogFile]) -> tuple[list[Told], int]:
-    """The spikes of the file that records most steps, and how many records it has: other ranks tell the same."""
+def of_files(files: Sequence[LogFile], on_disk: Sequence[int] = ()) -> tuple[list[Told], int]:
+    """The spikes of the file that records most steps, and how many records it has: other ranks tell the same.
+
+    on_disk: steps of checkpoints that are there, which count instead of those that the log names.
+    """
     best: tuple[LogFile, list[Point]] | None = None
     for file in files:
         found = points(file)
@@ -42,7 +45,7 @@ def of_files(files: Sequence[LogFile]) -> tuple[list[Told], int]:
     if best is None:
         return [], 0
     file, found = best
-    saved = saved_steps(line for one in files for line in one.lines)
+    saved = on_disk or saved_steps(line for one in files for line in one.lines)
     framework = framework_of(point.line for point in found[:50])
     told = [Told(file.name, s, healthy_before(saved, s), skip(s, saved, framework)) for s in spikes(found)]
     return told, len(found)

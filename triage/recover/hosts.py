@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 
 from triage.errors import UsageError
-from triage.evidence.placement import hosts_of
+from triage.slurm.hostlist import expand
 from triage.text import closing, host_list, printable
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
@@ -22,7 +22,7 @@ def is_name(text: str) -> bool:
 def named(text: str) -> tuple[str, ...]:
     """The nodes of `nid[001-003],login1`, each once. Errors: UsageError for what is no list of nodes."""
     packed = "".join(text.split())
-    found = tuple(dict.fromkeys(hosts_of(packed))) if _LIST.fullmatch(packed) else ()
+    found = expand(packed) if _LIST.fullmatch(packed) else ()
     if not found or not all(map(is_name, found)):
         raise UsageError(
             f"{printable(text[:80])!r} is no list of nodes", "write names as Slurm does, such as gpu[001-004,007]"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from triage.domain.labels import Risk
@@ -15,7 +15,9 @@ Kind = Literal["look", "stop", "node-test", "drain", "kill-switch", "cancel", "r
 class Step:
     """argv: what is run, word by word, with no shell; () for what a person does. undo: how it is taken back, in words or as a command.
 
-    kind: by which the settings allow it; evidence, incidents: ids of what it rests on.
+    kind: by which the settings allow it; evidence, incidents: ids of what it rests on. while_: a command that only reads; the
+    step is left out once that prints nothing, for which `wait` seconds are given. unless: another that only reads; where it prints
+    something, the step and all after it are not run.
     """
 
     kind: Kind
@@ -26,6 +28,9 @@ class Step:
     undo: str = ""
     evidence: tuple[str, ...] = ()
     incidents: tuple[str, ...] = ()
+    while_: tuple[str, ...] = ()
+    wait: int = 0
+    unless: tuple[str, ...] = ()
 
     @property
     def command(self) -> str:
@@ -37,6 +42,6 @@ class Plan:
     """verdict: what is to become of the job, in a sentence; notes: what the reader should know besides."""
 
     verdict: str
+    restart: bool
     steps: tuple[Step, ...]
     notes: tuple[str, ...] = ()
-    facts: dict[str, object] = field(default_factory=dict)

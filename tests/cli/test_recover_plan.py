@@ -1,0 +1,208 @@
+"""`triage recover INCIDENT` as a user sees it, and what it starts: nothing without --yes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Forks, Run
+from tests.conftest import REPO
+from tests.evidence.test_spikes import curve, megatron, with_losses
+from tests.recovering.test_checkpoints import megatron as saved
+from triage.risk import of_command
+
+PROGRAM = """#!/bin/sh
+echo "$(basename $0) $*" >> "$CALLS"
+case "$(basename $0) $*" in *"NodeName=gpu-042 State=DRAIN"*) echo "token=hunter2secret123"; exit ${DRAIN_CODE:-0} ;; esac
+"""
+PROGRAMS = ("scontrol", "sacct", "squeue", "sbatch", "scancel", "srun", "kubectl")
+
+
+@pytest.fixture(scope="module")
+def recorded(forks: Forks, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("recorded")
+    env = {"TRIAGE_HOME": str(home), "PYTHONPATH": str(REPO), "PATH": "/usr/bin:/bin", "HOME": str(home)}
+    code, _, err = forks.run(["diagnose", str(REPO / "examples" / "lost-gpu")], b"", home, env)
+    assert code == 0, err
+    return home
+
+
+@pytest.fixture
+def site(recorded: Path, tmp_path: Path) -> dict[str, str]:
+    """A home with the incident of the shipped example, and programs that only write down that they were called."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in PROGRAMS:
+        (programs / name).write_text(PROGRAM)
+        (programs / name).chmod(0o755)
+    shutil.copytree(recorded, tmp_path / "home")
+    return {
+        "TRIAGE_HOME": str(tmp_path / "home"),
+        "PATH": f"{programs}:/usr/bin:/bin",
+        "CALLS": str(tmp_path / "calls"),
+    }
+
+
+def calls(site: dict[str, str]) -> list[str]:
+    path = Path(site["CALLS"])
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def test_the_plan_is_shown_and_nothing_runs(triage: Run, site: dict[str, str]) -> None:
+    done = triage("recover", "1", **site, TRIAGE_RECOVER_ALLOW="drain,resubmit")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Recovery of incident 1\n  Restart: the fault is of gpu-042")
+    assert "$ scontrol update NodeName=gpu-042 State=DRAIN Reason=triage:gpu-lost:1" in done.stdout
+    assert "undo: scontrol update NodeName=gpu-042 State=RESUME" in done.stdout
+    assert "nothing was run" in done.stderr
+    assert calls(site) == []
+    told = json.loads(triage("recover", "1", "--format", "json", **site).stdout)
+    assert (told["schema"], told["dry_run"], told["restart"]) == ("triage.recovery/1", True, True)
+    assert all(step["why"] and step["risk"] for step in told["steps"])
+    assert triage("recover", "1", "--format", "markdown", **site).stdout.startswith("# Recovery of incident 1\n")
+
+
+def test_with_yes_only_what_reads_runs_until_the_settings_allow_more(triage: Run, site: dict[str, str]) -> None:
+    done = triage("recover", "1", "--yes", **site)
+    assert done.returncode == 0, done.stderr
+    assert [call.split()[0] for call in calls(site)] == ["sacct", "scontrol"]
+    assert all(of_command(call.split()) == "read-only" for call in calls(site))
+    assert "NOT ALLOWED: Keep new jobs off gpu-042" in done.stdout
+    assert "TRIAGE_RECOVER_ALLOW=drain would" in done.stderr
+
+
+def test_all_that_ran_is_recorded_without_secrets_and_shown_next_time(triage: Run, site: dict[str, str]) -> None:
+    done = triage("recover", "1", "--yes", **site, TRIAGE_RECOVER_ALLOW="drain resubmit")
+    assert done.returncode == 0, done.stderr
+    assert "hunter2secret123" not in done.stdout
+    ran = [call for call in calls(site) if not call.startswith("squeue")]
+    assert ran[2:] == [
+        "scontrol update NodeName=gpu-042 State=DRAIN Reason=triage:gpu-lost:1",
+        "scontrol requeuehold 771204",
+        "scontrol update JobId=771204 ExcNodeList=gpu-042",
+        "scontrol release 771204",
+    ]
+    with sqlite3.connect(Path(site["TRIAGE_HOME"]) / "triage.db") as database:
+        rows = database.execute(
+            "SELECT incident_id, argv, exit_code, output, ended_at, who FROM recovery_action ORDER BY id"
+        ).fetchall()
+    assert [" ".join(json.loads(row[1])) for row in rows] == ran
+    assert {(row[0], row[2]) for row in rows} == {(1, 0)}
+    assert all(row[4] and row[5] for row in rows)
+    assert "hunter2secret123" not in str(rows)
+    assert "Done before" in triage("recover", "1", **site).stdout
+
+
+def test_a_step_that_fails_stops_the_rest(triage: Run, site: dict[str, str]) -> None:
+    done = triage("recover", "1", "--yes", **site, TRIAGE_RECOVER_ALLOW="drain,resubmit", DRAIN_CODE="5")
+    assert done.returncode == 1
+    assert "FAILED: Keep new jobs off gpu-042" in done.stdout
+    assert "exit code 5" in done.stdout
+    assert "NOT REACHED: Queue job 771204" in done.stdout
+    assert not any("requeue" in call for call in calls(site))
+
+
+def test_checkpoints_logs_and_script_make_the_plan_complete(triage: Run, site: dict[str, str], tmp_path: Path) -> None:
+    for step in (9000, 9400, 9500):
+        saved(tmp_path / "run", step)
+    (tmp_path / "job.log").write_text(
+        "\n".join(map(megatron, with_losses(curve(700, start=9000), 500, [9.0] * 200))) + "\n"
+    )
+    (tmp_path / "job.sh").write_text("#!/bin/sh\n")
+    done = triage("recover", "1", "--checkpoints", "run", "--log", "job.log", "--script", "job.sh", **site)
+    assert done.returncode == 0, done.stderr
+    assert "Go back to step 9400 and leave out steps 9401 to 9600" in " ".join(done.stdout.split())
+    assert f"sbatch --exclude=gpu-042 {tmp_path}/job.sh" in done.stdout
+    assert "loss spike from step 9500" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("99",), "no incident 99"),
+        (("x",), "INCIDENT"),
+        (("1", "--scheduler", "cron"), "--scheduler 'cron' is not known"),
+        (("1", "--script", "nowhere.sh"), "is no file"),
+        (("1", "--checkpoints", "nowhere"), "is no folder"),
+        (("1", "--without", "a;b"), "no list of nodes"),
+        (("1", "--format", "yaml"), "--format 'yaml' is not known"),
+    ],
+)
+def test_bad_input_is_said_in_one_line(triage: Run, site: dict[str, str], args: tuple[str, ...], said: str) -> None:
+    done = triage("recover", *args, **site)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert triage("recover", "1", **site, TRIAGE_RECOVER_ALLOW="all").returncode == 2
+
+
+AUDIT = """
+import json, os, sys
+started = []
+def hook(event, args):
+    if event in ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.spawn", "os.system", "os.fork", "os.forkpty", "pty.spawn"):
+        words = args[1] if event in ("subprocess.Popen", "os.exec", "os.posix_spawn") else args[:1]
+        started.append([event, [os.fsdecode(w) if isinstance(w, (bytes, str)) else str(w) for w in words or ()]])
+sys.addaudithook(hook)
+from triage.cli import main
+for command in json.loads(sys.stdin.read()):
+    sys.argv = ["triage", *command]
+    try:
+        main.main()
+    except SystemExit as left:
+        assert left.code in (0, 1, None), (command, left.code)
+json.dump(started, open(os.environ["STARTED"], "w"))
+"""
+
+
+@pytest.mark.parametrize("yes", [False, True])
+def test_no_process_that_changes_anything_is_started_without_yes_and_leave(
+    site: dict[str, str], tmp_path: Path, yes: bool
+) -> None:
+    """Every process that Python starts is recorded, over all commands: none without --yes, and with it only what reads."""
+    saved(tmp_path / "run", 100)
+    (tmp_path / "job.log").write_text("\n".join(map(megatron, curve(100))) + "\n")
+    with sqlite3.connect(Path(site["TRIAGE_HOME"]) / "triage.db") as database:
+        (text,) = database.execute("SELECT result FROM diagnosis").fetchone()
+        database.execute("UPDATE diagnosis SET result = ?", (json.dumps(json.loads(text) | {"outcome": "hung"}),))
+    started = tmp_path / "started"
+    environment = {**site, "STARTED": str(started), "PYTHONPATH": str(REPO), "HOME": str(tmp_path)}
+    if not yes:
+        environment["TRIAGE_RECOVER_ALLOW"] = "node-test,drain,kill-switch,cancel,resubmit"
+    commands = [
+        ["recover", "1", "--checkpoints", "run", "--log", "job.log", "--kill-switch", "stop"],
+        ["recover", "1", "--format", "json"],
+        ["recover", "1", "--scheduler", "kubernetes"],
+        ["recover", "node-test", "--nodes", "n[1-5]"],
+        ["recover", "node-test", "--nodes", "n[1-5]", "--by", "ssh", "--check", "dcgm", "--format", "json"],
+        ["recover", "node-test", "--nodes", "n[1-5]", "--print"],
+        ["recover", "checkpoints", "run"],
+        ["recover", "spikes", "job.log"],
+        ["recover", "interval", "--save", "40", "--mtbf", "100"],
+    ]
+    if yes:
+        commands = [[*commands[0], "--yes"], [*commands[2], "--yes"]]
+    done = subprocess.run(
+        [sys.executable, "-c", AUDIT],
+        cwd=tmp_path,
+        env=environment,
+        input=json.dumps(commands),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    events = json.loads(started.read_text())
+    if not yes:
+        assert events == []
+        assert calls(site) == []
+    else:
+        assert events
+        assert all(event == "subprocess.Popen" and of_command(words) == "read-only" for event, words in events), events
+    assert not (tmp_path / "stop").exists()

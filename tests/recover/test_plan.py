@@ -1,0 +1,164 @@
+"""The plan for a diagnosis: what is looked at, ended, drained, and whether the job is started again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from triage.recover.plan import Case, Resume, plan, scheduler_of
+from triage.recover.step import Plan, Step
+from triage.risk import of_command
+
+
+def result(**told: Any) -> dict[str, Any]:
+    base = {
+        "outcome": "failed",
+        "failure_type": "ecc-error",
+        "status": "established",
+        "action": "restart-excluding",
+        "job": "4711",
+        "suspects": {"nodes": ["gpu-017.cluster.example"]},
+        "evidence": [{"id": "E1", "role": "root"}, {"id": "E2", "role": "cascade"}],
+    }
+    return base | told
+
+
+def made(scheduler: str = "slurm", case: dict[str, Any] | None = None, **told: Any) -> Plan:
+    return plan(Case(12, result(**told), scheduler, **(case or {})))
+
+
+def of(found: Plan, kind: str) -> list[Step]:
+    return [step for step in found.steps if step.kind == kind]
+
+
+def test_a_sick_node_is_drained_and_the_job_queued_without_it() -> None:
+    found = made()
+    assert found.restart
+    (drain,) = of(found, "drain")
+    assert drain.argv == ("scontrol", "update", "NodeName=gpu-017", "State=DRAIN", "Reason=triage:ecc-error:12")
+    assert drain.undo == "scontrol update NodeName=gpu-017 State=RESUME"
+    assert drain.evidence == ("E1",)
+    assert [s.argv[:3] for s in of(found, "resubmit")] == [
+        ("scontrol", "requeuehold", "4711"),
+        ("scontrol", "update", "JobId=4711"),
+        ("scontrol", "release", "4711"),
+    ]
+    assert of(found, "resubmit")[0].unless[:1] == ("squeue",)
+    assert of(found, "resubmit")[1].argv[3] == "ExcNodeList=gpu-017"
+
+
+def test_every_step_has_a_reason_its_true_risk_and_a_way_back() -> None:
+    for scheduler in ("slurm", "kubernetes", "pbs", "lsf", "sge", "flux", ""):
+        for told in ({}, {"outcome": "hung"}, {"suspects": {"nodes": []}, "failure_type": "nccl-timeout"}):
+            found = made(scheduler, {"nodes": ("n1", "n2"), "script": "/x/job.sh", "kill_switch": "/x/stop"}, **told)
+            assert found.steps
+            for step in found.steps:
+                assert step.what and step.why
+                if step.argv:
+                    assert step.risk == of_command(step.argv)
+                    assert step.undo or step.risk == "read-only"
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "drain", "undo", "submit"),
+    [
+        ("kubernetes", "kubectl cordon gpu-017", "kubectl uncordon gpu-017", None),
+        ("pbs", "pbsnodes -o -C triage:ecc-error:12 gpu-017", "pbsnodes -r gpu-017", "qsub /x/job.sh"),
+        ("sge", "qmod -d '*@gpu-017'", "qmod -e '*@gpu-017'", "qsub -l 'h=!(gpu-017)' /x/job.sh"),
+        (
+            "flux",
+            "flux resource drain gpu-017 triage:ecc-error:12",
+            "flux resource undrain gpu-017",
+            "flux batch --requires=-host:gpu-017 /x/job.sh",
+        ),
+        (
+            "slurm",
+            "scontrol update NodeName=gpu-017 State=DRAIN Reason=triage:ecc-error:12",
+            "scontrol update NodeName=gpu-017 State=RESUME",
+            "sbatch --exclude=gpu-017 /x/job.sh",
+        ),
+    ],
+)
+def test_each_scheduler_is_spoken_to_in_its_own_words(
+    scheduler: str, drain: str, undo: str, submit: str | None
+) -> None:
+    found = made(scheduler, {"script": "/x/job.sh"})
+    assert [(s.command, s.undo) for s in of(found, "drain")] == [(drain, undo)]
+    assert [s.command for s in of(found, "resubmit")] == ([submit] if submit else [])
+
+
+@pytest.mark.parametrize(
+    ("told", "steps", "why"),
+    [
+        ({"recurrence": {"kind": "same-step", "incidents": [3, 7]}}, (100,), "at the same step"),
+        ({"action": "fix-and-resubmit"}, (100,), "the failure is the job's own"),
+        ({"action": "escalate"}, (100,), "the cluster or its storage"),
+        ({}, (100, 100, 90, 100), "started 3 times without coming further"),
+        ({"failure_type": "unknown", "suspects": {"nodes": []}}, (100, 100), "a restart did not help"),
+    ],
+)
+def test_what_would_fail_again_is_not_started_again(told: dict[str, Any], steps: tuple[int, ...], why: str) -> None:
+    found = made(case={"steps": steps}, **told)
+    assert not found.restart
+    assert why in found.verdict
+    assert not of(found, "resubmit")
+    (stop,) = of(found, "stop")
+    assert stop.incidents == tuple(map(str, told.get("recurrence", {}).get("incidents", ())))
+
+
+@pytest.mark.parametrize("steps", [(), (None,), (100,), (100, 200, 300, 400, 500), (100, 200, 200, 150)])
+def test_a_fault_that_passes_is_retried_as_long_as_the_job_comes_further(steps: tuple[int | None, ...]) -> None:
+    assert made(case={"steps": steps}).restart
+
+
+def test_a_healthy_job_needs_nothing() -> None:
+    found = made(outcome="healthy")
+    assert (found.restart, found.steps) == (False, ())
+
+
+def test_a_hung_job_is_ended_gently_first_and_who_may_not_is_told_what_to_do() -> None:
+    found = made(case={"kill_switch": "/run/stop"}, outcome="hung", action="kill-and-restart", suspects={"nodes": []})
+    kinds = [step.kind for step in found.steps if step.kind in ("kill-switch", "cancel", "resubmit")]
+    assert kinds == ["kill-switch", *["cancel"] * 4, *["resubmit"] * 2]
+    assert [s.argv[1:] for s in of(found, "cancel")] == [
+        ("--batch", "--signal=USR1", "4711"),
+        ("--signal=TERM", "4711"),
+        ("4711",),
+        ("--full", "--signal=KILL", "4711"),
+    ]
+    assert all(s.risk == "destructive" and s.while_[0] == "squeue" for s in of(found, "cancel"))
+    assert of(found, "kill-switch")[0].argv == ("touch", "--", "/run/stop")
+    assert any("coordinator" in note for note in found.notes)
+    assert any("--kill-on-bad-exit=1" in note for note in found.notes)
+
+
+def test_a_fault_between_nodes_that_accuses_none_gets_a_node_test() -> None:
+    found = made(case={"nodes": ("n01", "n02", "n03")}, failure_type="nccl-timeout", suspects={"nodes": []})
+    (test,) = of(found, "node-test")
+    assert test.argv[-5:] == ("--nodes", "n[01-03]", "--incident", "12", "--yes")
+    named = made(
+        case={"nodes": ("n01", "n02", "n03"), "without": ("n02",)}, failure_type="nccl-timeout", suspects={"nodes": []}
+    )
+    assert not of(named, "node-test")
+    assert "NodeName=n02" in of(named, "drain")[0].argv
+
+
+def test_names_that_are_none_of_a_node_or_job_reach_no_command() -> None:
+    evil = ["$(reboot)", "--all", "a;b", "../x", "n1 n2"]
+    found = made(case={"nodes": tuple(evil)}, job="4711; rm -rf /", suspects={"nodes": evil}, failure_type="x; y")
+    assert [step.argv for step in found.steps if step.argv] == []
+
+
+def test_the_checkpoint_is_said_with_the_steps_lost() -> None:
+    found = made(case={"resume": Resume("/c/iter_0000100", 100, "--load /c --ckpt-step 100", 21)})
+    back = next(s for s in of(found, "do") if "checkpoint" in s.what)
+    assert "--ckpt-step 100" in back.what
+    assert "21 steps lost" in back.why
+
+
+def test_the_scheduler_is_the_recorded_one_or_that_of_the_remedies() -> None:
+    assert scheduler_of({"remediation": [{"step": "x", "command": "kubectl get pods"}]}) == "kubernetes"
+    assert scheduler_of({"remediation": [{"step": "x", "command": "kubectl get pods"}]}, "slurm") == "slurm"
+    assert scheduler_of({"remediation": [{"step": "run sbatch again"}]}) == "slurm"
+    assert scheduler_of({}) == ""

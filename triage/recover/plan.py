@@ -1,0 +1,211 @@
+"""From a recorded diagnosis to a plan: look, end what hangs, test and drain nodes, go back to a checkpoint, start again. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from triage.diagnose.suspects import NODE_TYPES
+from triage.recover import hung, restart
+from triage.recover.budget import Budget, budget
+from triage.recover.hosts import draining, is_name
+from triage.recover.skipping import Skip
+from triage.recover.step import Plan, Step
+from triage.risk import of_command
+from triage.text import host_list, how_many
+
+_JOB = re.compile(r"\d{1,12}(?:_\d{1,9})?(?:\.[\w-]{1,60})?")
+# A fault somewhere between the nodes, that the log alone lays on none of them.
+_BETWEEN = frozenset(
+    {"nccl-timeout", "nccl-remote-error", "hang", "network-error", "connection-error", "nvlink-error", "cuda-error"}
+)
+_PROGRAMS = (("kubernetes", r"\bkubectl\b"), ("slurm", r"\b(?:scontrol|sacct|sbatch|srun|squeue|scancel|sinfo)\b"), ("pbs", r"\bpbsnodes\b|\bqsub -\w"), ("lsf", r"\bbjobs\b|\bbadmin\b"), ("flux", r"\bflux \w"))  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """A checkpoint to go on from. how: what the framework is told; lost: steps."""
+
+    path: str
+    step: int | None
+    how: str
+    lost: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """result: the diagnosis as its JSON object; nodes: all that the job ran on; steps: the last one of each attempt, oldest first;
+    triage: how this program is called; resume, skip: where the checkpoints and the log were looked at."""
+
+    incident: int
+    result: Mapping[str, Any]
+    scheduler: str
+    nodes: tuple[str, ...] = ()
+    steps: tuple[int | None, ...] = ()
+    triage: tuple[str, ...] = ("triage",)
+    script: str = ""
+    kill_switch: str = ""
+    resume: Resume | None = None
+    skip: Skip | None = None
+    notes: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()  # nodes that a test named
+
+    @property
+    def job(self) -> str:
+        """ "" where the id is none that may stand in a command."""
+        found = str(self.result.get("job") or "")
+        return found if _JOB.fullmatch(found) else ""
+
+    @property
+    def suspects(self) -> tuple[str, ...]:
+        """Nodes that the diagnosis or a test accuses, by the names that the scheduler knows."""
+        named = [*self.result.get("suspects", {}).get("nodes", []), *self.without]
+        return tuple(dict.fromkeys(_short(node) for node in named if is_name(node)))
+
+    @property
+    def cited(self) -> tuple[str, ...]:
+        return tuple(e["id"] for e in self.result.get("evidence", []) if e.get("role") == "root")[:2]
+
+    @property
+    def type(self) -> str:
+        found = str(self.result.get("failure_type", ""))
+        return found if re.fullmatch(r"[\w-]{1,60}", found, re.ASCII) else "unknown"
+
+
+def _short(node: str) -> str:
+    """Schedulers know a node by its first name; an address stays whole."""
+    return node if node.replace(".", "").isdigit() else node.split(".", maxsplit=1)[0]
+
+
+def scheduler_of(result: Mapping[str, Any], known: str = "") -> str:
+    """known: as it is recorded; else the one whose commands the remedies are in; "" where nothing tells."""
+    if known:
+        return known
+    said = " ".join(f"{r.get('step', '')} {r.get('command', '')}" for r in result.get("remediation", []))
+    return next((name for name, pattern in _PROGRAMS if re.search(pattern, said)), "")
+
+
+def plan(case: Case) -> Plan:
+    allowed = budget(case.result, case.steps)
+    steps = list(_steps(case, allowed))
+    notes = [*case.notes, *_notes(case, allowed)]
+    return Plan(_verdict(allowed), allowed.restart, tuple(steps), tuple(notes))
+
+
+def _verdict(allowed: Budget) -> str:
+    if not allowed.restart:
+        return f"Do not restart: {allowed.why}."
+    left = f" ({how_many(allowed.left, 'more restart')} without progress after this one)" if allowed.left else ""
+    return f"Restart: {allowed.why}{left}."
+
+
+def _steps(case: Case, allowed: Budget) -> Iterator[Step]:
+    if case.result.get("outcome") == "healthy":
+        return
+    yield from _look(case)
+    if case.result.get("outcome") == "hung":
+        yield from hung.ending(case.scheduler, case.job, case.kill_switch, case.cited)
+    yield from _nodes(case)
+    if not allowed.restart:
+        yield Step(
+            "stop",
+            f"Leave it down: {allowed.why}",
+            "a restart would cost GPU-hours and bring nothing",
+            evidence=case.cited,
+            incidents=allowed.incidents,
+        )
+        return
+    yield from restart.going_back(case.resume, case.skip, case.result, case.cited)
+    yield from restart.again(case.scheduler, case.job, case.suspects, case.script, case.cited)
+
+
+def _look(case: Case) -> Iterator[Step]:
+    """What is read first, and changes nothing."""
+    nodes = case.suspects
+    asked: list[tuple[str, tuple[str, ...]]] = []
+    if case.scheduler == "slurm":
+        if case.job:
+            asked.append(
+                (
+                    "Ask Slurm for the state of the job",
+                    ("sacct", "-X", "-j", case.job, "--format=JobID,State,ExitCode,NodeList%60"),
+                )
+            )
+        if nodes:
+            asked.append(
+                ("Ask Slurm for the state of the accused nodes", ("scontrol", "show", "node", host_list(nodes)))
+            )
+    elif case.scheduler == "kubernetes":
+        asked += [
+            (f"Ask Kubernetes for the state of {node}", ("kubectl", "describe", "node", node)) for node in nodes[:3]
+        ]
+    elif case.scheduler == "pbs" and nodes:
+        asked.append(("Ask PBS for the state of the accused nodes", ("pbsnodes", "-a", *nodes)))
+    for what, argv in asked:
+        yield Step(
+            "look",
+            what,
+            "the plan rests on a log; this is how it stands now",
+            of_command(argv),
+            argv,
+            evidence=case.cited,
+        )
+
+
+def _nodes(case: Case) -> Iterator[Step]:
+    """Nodes that the evidence accuses are drained; where it accuses none and the fault lies between them, they are tested."""
+    accused = case.suspects
+    known = tuple(node for node in case.nodes if is_name(node))
+    if not accused and case.type in _BETWEEN and len(known) > 1 and case.scheduler in ("slurm", ""):
+        argv = (
+            *case.triage,
+            "recover",
+            "node-test",
+            "--nodes",
+            host_list(known),
+            "--incident",
+            str(case.incident),
+            "--yes",
+        )
+        why = f"{case.type} tells of a fault between the nodes, and no line accuses one"
+        yield Step(
+            "node-test",
+            f"Test the {how_many(len(known), 'node')} of the job in pairs, and plan again --without those that it names",
+            why,
+            of_command(argv),
+            argv,
+            "scancel --name=triage-node-test",
+            case.cited,
+        )
+    if not accused:
+        return
+    argv, undo = draining(case.scheduler, accused, f"triage:{case.type}:{case.incident}")
+    named = ", ".join(accused)
+    why = "its hardware or its links failed" if case.type in NODE_TYPES else "the lines that failed are of it alone"
+    if argv:
+        yield Step(
+            "drain", f"Keep new jobs off {named}", why, of_command(argv), argv, undo, case.cited, _before(case.result)
+        )
+    else:
+        yield Step(
+            "do",
+            f"Take {named} out of service",
+            f"{why}; which scheduler runs the job is not known (--scheduler)",
+            "reversible",
+            evidence=case.cited,
+        )
+
+
+def _before(result: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(map(str, (result.get("recurrence") or {}).get("incidents", ())))[:3]
+
+
+def _notes(case: Case, allowed: Budget) -> Iterator[str]:
+    if case.result.get("outcome") == "hung":
+        yield from hung.NOBODY
+    if allowed.restart:
+        yield from restart.notes(case.scheduler, case.script, bool(case.suspects))
+    if case.result.get("status") in ("hypothesis", "unknown") and case.suspects:
+        yield "The diagnosis is a hypothesis: look first whether the nodes are at fault at all."

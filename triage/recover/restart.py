@@ -1,0 +1,104 @@
+"""Starting a job again: from which checkpoint, without which nodes, by which command. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from triage.recover.skipping import Skip
+from triage.recover.step import Step
+from triage.risk import of_command
+from triage.text import excluding, host_list, how_many
+
+if TYPE_CHECKING:
+    from triage.recover.plan import Resume
+
+_SUBMIT = {"slurm": "sbatch", "pbs": "qsub", "sge": "qsub", "flux": "flux"}
+_CANCEL = {"slurm": "scancel", "pbs": "qdel", "sge": "qdel", "flux": "flux cancel"}
+
+
+def going_back(
+    resume: Resume | None, skip: Skip | None, result: Mapping[str, Any], cited: tuple[str, ...]
+) -> Iterator[Step]:
+    """Where to go on from, as a setting of the job's own script; nothing is run for it."""
+    if skip is not None:
+        samples = f" ({skip.samples:,} samples)" if skip.samples else ""
+        what = f"Go back to step {skip.rewind_to} and leave out steps {skip.first} to {skip.last}{samples}: {skip.settings}"
+        yield Step(
+            "do",
+            what,
+            "that is the last checkpoint well before the loss left its level",
+            "reversible",
+            undo="the later checkpoints stay",
+            evidence=cited,
+        )
+    elif resume is not None:
+        lost = f"; {how_many(resume.lost, 'step')} lost" if resume.lost else ""
+        at = f" of step {resume.step}" if resume.step is not None else ""
+        yield Step(
+            "do",
+            f"Go on from the checkpoint{at}: {resume.how}",
+            f"it is the newest one that is complete across ranks{lost}",
+            "reversible",
+            evidence=cited,
+        )
+    else:
+        named = result.get("progress", {}).get("last_checkpoint")
+        known = f"the log names {named}" if named else "the log names none"
+        yield Step(
+            "do",
+            "See which checkpoint is complete: triage recover checkpoints DIR",
+            f"{known}, and one that was cut by the failure does not load",
+            evidence=cited,
+        )
+
+
+def again(scheduler: str, job: str, without: Sequence[str], script: str, cited: tuple[str, ...]) -> Iterator[Step]:
+    """By its script where that is given; else Slurm is told to queue the job again under its id."""
+    named = f" without {', '.join(without)}" if without else ""
+    why = "the other nodes are not accused" if without else "no node is accused"
+    runs = (
+        ("squeue", "-h", "-j", job, "-t", "RUNNING,PENDING", "-o", "%i is %T") if scheduler == "slurm" and job else ()
+    )
+    if script and scheduler in _SUBMIT:
+        start = (_SUBMIT[scheduler], *(["batch"] if scheduler == "flux" else []))
+        argv = (*start, *shlex.split(excluding(scheduler, without)), script)
+        undo = f"{_CANCEL[scheduler]} the id that it prints"
+        yield Step("resubmit", f"Submit the job again{named}", why, of_command(argv), argv, undo, cited, unless=runs)
+    elif scheduler == "slurm" and job and "." not in job:
+        hold = (
+            ("scontrol", "requeuehold", job),
+            f"Queue job {job} again, held",
+            "a held job can be changed before it starts",
+        )
+        free = (("scontrol", "release", job), "Let it start", why)
+        less = (
+            ("scontrol", "update", f"JobId={job}", f"ExcNodeList={host_list(without)}"),
+            f"Keep it off {', '.join(without)}",
+            "they are accused",
+        )
+        for argv, what, because in (hold, *([less] if without else []), free):
+            guard = runs if argv[1] == "requeuehold" else ()  # which would end a job that runs again already
+            yield Step("resubmit", what, because, of_command(argv), argv, f"scancel {job}", cited, unless=guard)
+    else:
+        option = excluding(scheduler, without)
+        how = (
+            f" ({option})"
+            if option
+            else "; the cordon keeps it off them"
+            if without and scheduler == "kubernetes"
+            else ""
+        )
+        yield Step("do", f"Submit the job again{named}{how}", why, "reversible", evidence=cited)
+
+
+def notes(scheduler: str, script: str, without: bool) -> Iterator[str]:
+    if scheduler == "slurm" and not script:
+        yield (
+            "A job is queued again under its own id only if it was submitted with --requeue (JobRequeue=1) and Slurm still knows it (MinJobAge,"
+            " 300 s after its end by default); its script runs from the top with SLURM_RESTART_COUNT set, and its output file is overwritten unless"
+            " --open-mode=append was given. With --script FILE the plan submits the script anew."
+        )
+    if scheduler == "kubernetes" and without:
+        yield "The controller of the pods (PyTorchJob, JobSet, Job) starts them again within its own limit of restarts."

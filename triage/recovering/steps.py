@@ -1,0 +1,96 @@
+"""Runs the steps of a plan that are allowed, in their order, each written down before and after."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from triage.errors import InputError
+from triage.recover.step import Plan, Step
+from triage.recovering.processes import together
+
+TIMEOUT = 120  # seconds of one command
+TEST_TIMEOUT = 6 * 3600  # of a whole node test
+_POLL = 5.0
+SHOWN = 2000  # characters of the end of what it printed
+
+State = Literal["done", "failed", "not allowed", "not needed", "not reached", "for you"]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    step: Step
+    state: State
+    code: int | None = None
+    output: str = ""
+
+
+class Book(Protocol):
+    """Where what is done is written down."""
+
+    def begin(self, step: Step) -> int: ...
+
+    def end(self, number: int, code: int | None, output: str) -> None: ...
+
+
+def run(
+    plan: Plan, allowed: Collection[str], book: Book, tell: Callable[[str], None] = lambda _text: None
+) -> Iterator[Done]:
+    """What became of each step. Steps that only read are always allowed, and their failure stops nothing; that of another
+    stops the rest, as each relies on the one before. A step that is not allowed is left to a person, and so is all that follows it."""
+    stopped = False
+    for step in plan.steps:
+        if not step.argv:
+            yield Done(step, "for you")
+        elif step.risk != "read-only" and stopped:
+            yield Done(step, "not reached")
+        elif step.risk != "read-only" and step.kind not in allowed:
+            stopped = step.kind != "kill-switch"
+            yield Done(step, "not allowed")
+        elif step.while_ and not _still(step):
+            yield Done(step, "not needed")
+        elif step.unless and (told := _told(step.unless)):
+            stopped = True
+            yield Done(step, "failed", None, f"it was not run, as `{' '.join(step.unless)}` says: {told}")
+        else:
+            tell(step.what)
+            done = _one(step, book)
+            stopped = stopped or (done.state == "failed" and step.risk != "read-only")
+            yield done
+
+
+def _one(step: Step, book: Book) -> Done:
+    number = book.begin(step)
+    try:
+        (ended,) = together([step.argv], TEST_TIMEOUT if step.kind == "node-test" else TIMEOUT)
+        code, output = ended.code, ended.output
+    except InputError as error:
+        code, output = None, str(error)
+    book.end(number, code, output)
+    return Done(step, "done" if code == 0 else "failed", code, output[-SHOWN:])
+
+
+def _told(argv: tuple[str, ...]) -> str:
+    """What it prints; "" where it fails or cannot be run."""
+    try:
+        (ended,) = together([argv], TIMEOUT)
+    except InputError:
+        return ""
+    return " ".join(ended.output.split())[:SHOWN] if ended.code == 0 else ""
+
+
+def _still(step: Step) -> bool:
+    """Is there something left to do once the step before had its time? Where it cannot be asked, there is."""
+    until = time.monotonic() + step.wait
+    while True:
+        try:
+            (ended,) = together([step.while_], TIMEOUT)
+        except InputError:
+            return True
+        if ended.code == 0 and not ended.output.strip():
+            return False
+        if time.monotonic() >= until:
+            return True
+        time.sleep(min(_POLL, max(0.0, until - time.monotonic())))
