@@ -69,6 +69,7 @@ STANDS: list[tuple[str, list[str], tuple[str, str], str]] = [
     ("code", ["    spin (mine.py:9)"], ("hang", "software-bug"), "its own code"),
     ("lock", ["    wait (threading.py:327)", "    flush (tracker.py:22)"], ("hang", "software-bug"), "lock"),
     ("native", ["    solve_forever (libsolver.so)", "    _call_function_pointer (_ctypes.cpython-311.so)", "    solve (mine.py:9)"], ("hang", "software-bug"), "native code"),
+    ("libc", ["    pause (libc.so.6)", "    ffi_call (libffi.so.8.1.2)", "    _call_function_pointer (callproc.c:943)", "    solve (mine.py:9)"], ("hang", "software-bug"), "native code"),
     ("debugger", ["    readline (<frozen codecs>:322)", "    interaction (pdb.py:504)", "    loss (losses.py:9)"], ("hang", "software-bug"), "debugger"),
     ("loader", ["    _try_get_data (torch/utils/data/dataloader.py:1275)", "    batches (train.py:40)"], ("hang", "unknown"), "data loader"),
     ("file", ["    flush (logging/__init__.py:1086)", "    report (metrics.py:7)"], ("hang", "unknown"), "file"),

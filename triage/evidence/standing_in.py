@@ -20,6 +20,7 @@ _HELPER = re.compile(
     r"|torch/_inductor/compile_worker|multiprocessing/(?:resource_tracker|forkserver)|wandb/.*service|torch/utils/data/_utils/worker\.py"
     r"|horovod/runner|subprocess\.py:(?:wait|communicate)|pt_main_thread"
 )
+_FOREIGN_CALL = re.compile(r"ctypes|libffi|callproc\.c|_cffi")
 _FRAMEWORK = re.compile(r"(?:megatron|deepspeed|nemo)/")  # whose own functions are told by their names
 _WRAPPERS = frozenset(
     {"wrapper", "inner", "_call_impl", "_wrapped_call_impl", "decorate_context", "wrapped", "_fn", "__call__"}
@@ -133,7 +134,7 @@ def _doing(inside: Sequence[Frame], frames: Sequence[Frame]) -> tuple[Doing, Fra
         if doing == "data-loader" and (hits := [frame for frame in frames if pattern.search(_name(frame))]):
             return doing, hits[-1]
     foreign = [frame for frame in inside if frame.native and not _INTERPRETER.search(frame.file)]
-    called = [frame for frame in inside if frame.native and "ctypes" in frame.file]
+    called = [frame for frame in inside if frame.native and _FOREIGN_CALL.search(_name(frame))]
     if foreign or called:
         return "native", (foreign or list(inside))[-1] if foreign else inside[0]
     rest = [frame for frame in inside if frame.function not in _WRAPPERS and not frame.native and _library(frame)]
