@@ -112,6 +112,8 @@ def test_a_sentence_that_does_not_hold_is_dropped_and_counted(ask: Asking, sente
         "Ranks 0-10 only waited (E5).",
         "Do not drain gpu-041, no line blames it (E1).",
         "A cuda-error was considered too, for E4.",
+        "1. Drain gpu-042 for test.",
+        "- All 16 ranks ended, 219 lines were read.",
     ],
 )
 def test_what_holds_is_kept(ask: Asking, sentence: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chat.talks import asker, desk, done, said, subject
+from tests.chat.talks import asker, desk, done, notes, said, subject
 from tests.store.samples import ECC, OOM, as_json
 from triage.chat.conversation import Conversation
 from triage.chat.values import Asks, Event, Subject
@@ -232,3 +232,16 @@ def test_commands_are_known_by_their_beginning_and_others_are_not(site: Site) ->
 def test_a_session_of_an_incident_that_is_not_there_cannot_begin(site: Site) -> None:
     with pytest.raises(NotFoundError):
         site.chats.begin("ada", 4711)
+
+
+def test_a_database_that_fails_costs_the_record_and_no_answer(site: Site) -> None:
+    conversation = site.talk(site.subject())
+    ask = asker(conversation)
+    ask("why?")
+    with site.incidents._engine.begin() as connection:
+        connection.exec_driver_sql("DROP TABLE chat_turn")
+    events = ask("which nodes do I drain?")
+
+    assert "this conversation is not kept" in notes(events)
+    assert said(events).startswith("gpu-042")
+    assert notes(ask("why?")) == ""  # said once

@@ -111,6 +111,18 @@ def test_asking_makes_no_database(triage: Run, log: Path, tmp_path: Path) -> Non
     assert not (tmp_path / "empty" / "triage.db").exists()
 
 
+def test_a_log_is_talked_about_though_the_database_is_broken(triage: Run, log: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "triage.db").write_bytes(b"no database at all" * 100)
+    done = triage("chat", str(log), stdin="which nodes do I drain?\n", TRIAGE_HOME=str(home))
+
+    assert done.returncode == 0
+    assert "gpu-042: established" in done.stdout
+    assert "not a database" in done.stderr
+    assert triage("chat", "1", stdin="why?\n", TRIAGE_HOME=str(home)).returncode == 2
+
+
 @pytest.mark.parametrize(
     ("args", "says"),
     [

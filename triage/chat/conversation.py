@@ -11,7 +11,7 @@ from triage.chat.history_brief import HistoryDesk
 from triage.chat.outcome import Form
 from triage.chat.said import STATUS, cause, say, sentence
 from triage.chat.values import Answered, Asks, Cited, Done, Event, Note, Subject, Text, ToolUsed
-from triage.errors import TriageError
+from triage.errors import StoreError, TriageError
 from triage.llm.clean import sound
 from triage.store.chat_values import StoredTurn, TurnState
 from triage.text import how_many, seen
@@ -35,6 +35,8 @@ class Conversation:
         self._form: Form | None = None
         self._steps_told = 0
         self._done = Done()
+        self._chats = desk.chats
+        self._unkept = ""  # why, where that is still to be said
 
     @property
     def form(self) -> Form | None:
@@ -43,10 +45,7 @@ class Conversation:
 
     def opening(self) -> Iterator[Event]:
         """What is said before the first question."""
-        if self.subject is None:
-            yield from self._opening_of_history()
-        else:
-            yield from _head(self.subject)
+        yield from map(_clean, self._opening_of_history() if self.subject is None else _head(self.subject))
         if self._desk.talker is None:
             yield Note("no model is set: commands and plain questions are answered from the evidence by code")
 
@@ -64,10 +63,13 @@ class Conversation:
     def ask(self, said: str) -> Generator[Event, None, None]:
         """The answer, event by event, Done at last. Closed before its end, it is kept as stopped, and the session goes on.
 
-        Errors: StoreError when the session cannot be kept.
+        Never fails: what goes wrong is said.
         """
         said = seen(sound(said[:MOST_ASKED])).strip()
         number = self._begin(said)
+        if self._unkept:
+            yield Note(f"this conversation is not kept: {self._unkept}")
+            self._unkept = ""
         answered = Answered()
         state: TurnState = "stopped"
         self._done = Done(turn=number)
@@ -96,13 +98,17 @@ class Conversation:
 
     # ------------------------------------------------------------------------------------------ the record
     def _begin(self, said: str) -> int | None:
-        chats = self._desk.chats
-        if chats is None:
+        """The number of the turn; None where it is not kept."""
+        if self._chats is None:
             return None
         incident = self.subject.incident if self.subject else None
-        if self.chat is None:
-            self.chat = chats.begin(self._desk.who, incident)
-        return chats.ask(self.chat, said, incident)
+        try:
+            if self.chat is None:
+                self.chat = self._chats.begin(self._desk.who, incident)
+            return self._chats.ask(self.chat, said, incident)
+        except StoreError as error:
+            self._chats, self._unkept = None, str(error)
+            return None
 
     def _keep(self, said: str, number: int | None, answered: Answered, state: TurnState) -> None:
         done = self._done
@@ -120,8 +126,11 @@ class Conversation:
             incident=self.subject.incident if self.subject else None,
         )
         self.turns.append(turn)
-        if self._desk.chats is not None and self.chat is not None and number is not None:
-            self._desk.chats.answer(self.chat, number, turn)
+        if self._chats is not None and self.chat is not None and number is not None:
+            try:
+                self._chats.answer(self.chat, number, turn)
+            except StoreError as error:
+                self._unkept = str(error)  # said with the next answer
 
     # ------------------------------------------------------------------------------------------ the answer
     def _answer(self, said: str) -> Iterator[Event]:

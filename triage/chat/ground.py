@@ -36,6 +36,8 @@ _NOTHING = re.compile(
     r"(?i)\bno (?:failure|error|problem|issue|action)s?\b.{0,20}\b(?:occurred|happened|found|needed|required)\b"
     r"|\bnothing (?:failed|is wrong|went wrong|to do|happened)\b"
 )
+_MARKER = re.compile(r"^\s*(?:\d{1,2}[.)]|[-*#]+)\s+")  # of a list or a heading
+_QUOTED = re.compile(r"`([^`]*)` \(([^()\s]+):(\d{1,9})\)")  # as code quotes a line within a sentence
 _SPACE = re.compile(r"\s+")
 Place = tuple[str, int]
 
@@ -49,7 +51,7 @@ class Ground:
     told: Told = field(default_factory=Told)
     past: Told = field(default_factory=Told)  # of other jobs: may be named as such
     asked: Told = field(default_factory=Told)  # by the user: may be denied
-    commands: tuple[str, ...] = ()  # ours, which may be repeated
+    ours: tuple[str, ...] = ()  # commands, steps and checks of the diagnosis, which may be repeated as they stand
     nodes: frozenset[str] = frozenset()
     suspects: frozenset[str] = frozenset()
     well: bool = False  # the job went well, or may have
@@ -77,17 +79,19 @@ def ground_of(
     r = subject.result
     found = Ground(
         ids={e["id"]: (e["file"], e["line"]) for e in subject.evidence},
-        commands=tuple(s["command"] for s in r.get("remediation", ()) if s.get("command")),
+        ours=tuple(sorted(_ours(subject), key=len, reverse=True)),
         nodes=frozenset({*nodes, *r["suspects"]["nodes"], *(e["node"] for e in subject.evidence if e.get("node"))}),
         suspects=frozenset(r["suspects"]["nodes"]),
-        well=r["outcome"] == "healthy" or r["status"] == "unknown",
+        well="healthy" in (r["outcome"], r["failure_type"]) or "none" in (r["action"], r["root_cause_class"]),
     )
     found.told.counted["rank"] = {*ranks, *r["suspects"]["ranks"]}
     found._add({(e["file"], e["line"]): e["text"] for e in subject.evidence})
     found._add({(c.file, c.line): c.text for c in known if isinstance(c, Cited)})
-    said = [found.told.without_places(e.text) for e in known if isinstance(e, Text)]
-    found._tell([*_told(subject), *found.nodes, *(text for text in said if not _DENIES.search(text))])
-    found.asked.add("\n".join([asked, *said]))  # what code denies is no more there than what was asked for
+    said = "\n".join([r["root_cause"], *(h["root_cause"] for h in r.get("hypotheses", ()))])
+    found._add({(m[2], int(m[3])): m[1] for m in _QUOTED.finditer(said)})
+    by_code = [found.told.without_places(e.text) for e in known if isinstance(e, Text)]
+    found._tell([*_told(subject), *found.nodes, *(text for text in by_code if not _DENIES.search(text))])
+    found.asked.add("\n".join([asked, *by_code]))  # what code denies is no more there than what was asked for
     past = (
         f"{s['incident']} {s['title']} {s['why']} {s.get('fix', '')} {' '.join(s['remediation'])}"
         for s in r.get("similar", ())
@@ -100,6 +104,27 @@ def ground_of(
     return found
 
 
+def _ours(subject: Subject) -> Iterator[str]:
+    """What code proposes, word for word."""
+    for step in subject.result.get("remediation", ()):
+        yield from filter(None, (step.get("command"), step["step"]))
+    yield from (h["check"] for h in subject.result.get("hypotheses", ()) if h.get("check"))
+
+
+def _counts(subject: Subject) -> Iterator[str]:
+    """What one could count oneself."""
+    r = subject.result
+    c, p = r["compression"], r["progress"]
+    left = [d["lines"] for d in c["dropped"]]
+    yield f"{', '.join(map(str, (sum(left), *left)))} lines left out"
+    yield f"{c['lines_in']} lines, {c['lines_kept']} kept, {len(r.get('files', ()))} files, {p.get('world_size') or 0} ranks"
+    for e in subject.evidence:
+        yield f"{e.get('repeats', 1)} times, {len(e.get('ranks', ()))} ranks"
+    for role in ("root", "cascade"):
+        yield f"{sum(e['role'] == role for e in subject.evidence)} lines"
+    yield f"{len(subject.evidence)} lines, {len(r.get('hypotheses', ()))} causes, {len(r.get('remediation', ()))} steps"
+
+
 def _told(subject: Subject) -> Iterator[str]:
     """What code says of the job beside its lines."""
     r = dict(subject.result)
@@ -107,8 +132,10 @@ def _told(subject: Subject) -> Iterator[str]:
     yield from (h["root_cause"] + " " + h["failure_type"] for h in r.get("hypotheses", ()))
     yield from (f"{s['step']} {s['why']} {s.get('command', '')}" for s in r.get("remediation", ()))
     yield from (e.get("title", "") for e in subject.evidence)
+    yield from (str(e["time"])[:19].replace("T", " ") for e in subject.evidence if e.get("time"))
     yield from (*course.progress_parts(r), *course.cost_parts(r), *course.timeline_rows(r), course.recurrence_text(r))
     yield from map(str, (*r.get("missing", ()), *r.get("files", ())))
+    yield from _counts(subject)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +147,9 @@ class Checked:
 
 
 def check(sentence: str, known: Ground) -> Checked:
-    plain = sentence
-    for command in known.commands:
-        plain = plain.replace(f"`{command}`", "").replace(command, "")
+    plain = _MARKER.sub("", sentence)
+    for text in known.ours:
+        plain = plain.replace(f"`{text}`", "").replace(text, "")
     places, problem = _cited(plain, known)
     problem = problem or _quotes(plain, places, known) or _blame(plain, places, known) or _names(plain, known)
     if not problem and not known.well and _says_well(plain):

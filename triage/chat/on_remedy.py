@@ -23,6 +23,7 @@ _RESTART = {
     "wait": "Not needed: the job is not hung; wait.",
     "none": "Nothing to restart for: nothing failed.",
 }
+_ENDED = "Nothing speaks against it: it was ended from outside, and nothing failed by itself."
 
 
 def what_to_do(subject: Subject, labels: Taxonomy) -> Iterator[Event]:
@@ -101,7 +102,9 @@ def _speaks_of(e: Mapping[str, Any], node: str) -> bool:
 def restart(subject: Subject) -> Iterator[Event]:
     r = subject.result
     nodes = names(r["suspects"]["nodes"]) or "the suspect nodes (which ones, no line says)"
-    yield say(_RESTART.get(r["action"], f"The action is {r['action']}.").format(nodes=nodes))
+    ended = r["action"] == "none" and r["outcome"] == "interrupted"
+    answer = _ENDED if ended else _RESTART.get(r["action"], f"The action is {r['action']}.")
+    yield say(answer.format(nodes=nodes))
     if failed(r) and r["status"] != "established":
         yield say(f"The cause is {STATUS[r['status']]}.")
     yield say(cause(subject))

@@ -16,7 +16,7 @@ from triage.cli.who import user
 from triage.config import Settings
 from triage.diagnose.judge import judge
 from triage.domain import Diagnosis, Folded, JobLog, RawLine
-from triage.errors import InputError, NotFoundError, UsageError
+from triage.errors import InputError, NotFoundError, StoreError, UsageError
 from triage.ingest import identity
 from triage.ingest.again import raw_lines
 from triage.store.values import Filters, StoredIncident, Verdict
@@ -28,11 +28,17 @@ if TYPE_CHECKING:
 
 
 class Opened:
-    """What the settings give, opened once. store: None where there is no database yet."""
+    """What the settings give, opened once. store: None where there is no database yet, or it cannot be opened: then a log
+    can be talked about all the same."""
 
     def __init__(self, chosen: Settings, quiet: bool) -> None:
         self.chosen, self._quiet = chosen, quiet
-        self.store: IncidentStore | None = wiring.store(chosen) if wiring.made(chosen) else None
+        self.store: IncidentStore | None = None
+        self._broken: StoreError | None = None
+        try:
+            self.store = wiring.store(chosen) if wiring.made(chosen) else None
+        except StoreError as error:
+            self._broken = error
 
     def close(self) -> None:
         if self.store is not None:
@@ -47,6 +53,8 @@ class Opened:
     # ------------------------------------------------------------------------------------------ subjects
     def incident(self, number: int) -> Subject:
         """Errors: NotFoundError, StoreError."""
+        if self._broken is not None:
+            raise self._broken
         if self.store is None:
             raise NotFoundError(f"no incident {number}", "nothing is recorded yet")
         found = self.store.get(number)
@@ -87,7 +95,9 @@ class Opened:
 
         _, document = pipeline.diagnose(paths, replace(parts, explain=keep))
         output.clear_progress(self._quiet)
-        if record and self.store is None and wiring.made(self.chosen):
+        if self._broken is not None:
+            output.note(f"nothing is recorded: {self._broken}")
+        elif record and self.store is None and wiring.made(self.chosen):
             self.store = wiring.store(self.chosen)
         number = document["incident"]
         stored = self.store.get(number) if number is not None and self.store else None

@@ -33,6 +33,8 @@ def talk(conversation: Conversation, history: Path) -> None:
         enable_history_search=True,
         color_depth=None if coloured() else ColorDepth.DEPTH_1_BIT,
     )
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")  # a locale that lacks a character ends no conversation
     _show(conversation.opening())
     while True:
         try:
