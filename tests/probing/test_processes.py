@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import REPO
 from triage import reach
 from triage.probing import probe
 from triage.probing.probe import LocalProbe, RemoteProbe, Whose
@@ -63,6 +64,21 @@ def test_the_tree_with_ranks_and_states(start: Start) -> None:
     assert ranks[3].state == "S"
     assert "nanosleep" in ranks[3].wchan or ranks[3].call in ("35", "230")
     assert ranks[3].io is not None
+
+
+def test_who_is_above_the_watcher_is_seen_if_it_is_asked_for() -> None:
+    """A batch script that starts a watcher of itself."""
+    look = f"import sys; sys.path.insert(0, {str(REPO)!r}); from triage.probing.processes import Reader"
+    code = f"{look}; print([p['pid'] for p in Reader().read([int(sys.argv[1])])])"
+    done = subprocess.run(
+        ["sh", "-c", f'sleep 9 & "{sys.executable}" -c "$0" $$; kill $!; echo $$', code],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    seen, pid = done.stdout.splitlines()
+    assert int(pid) in json.loads(seen)
+    assert len(json.loads(seen)) == 2, "the script and its sleep, and not who looks"
 
 
 def test_what_is_handed_to_init_stays_of_the_job(start: Start, tmp_path: Path) -> None:

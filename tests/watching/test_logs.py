@@ -145,6 +145,12 @@ def test_a_secret_in_the_log_is_not_said(tmp_path: Path) -> None:
     assert view.said.startswith("logging in")
 
 
+def test_lines_behind_a_key_are_read(tmp_path: Path) -> None:
+    log = Grown(tmp_path)
+    log.write("-----BEGIN RSA PRIVATE KEY-----", "MIIEpAIBAAKCAQEA0Z3VS5JJcds3xfn", "-----END RSA PRIVATE KEY-----")
+    assert log.write("step 5 loss 2.1").said == "step 5 loss 2.1"
+
+
 def test_the_rank_of_a_file(tmp_path: Path) -> None:
     log = Grown(tmp_path, "rank_3.log")
     assert log.write("step 5 loss 2.1").steps == {3: 5}

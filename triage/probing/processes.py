@@ -39,7 +39,7 @@ class Reader:
         elif job:
             members = self._of_job(table, job) - ours
         else:
-            members = self._tree(table, set(pids)) - ours
+            members = self._tree(table, set(pids)) - (ours - set(pids))  # a batch script may watch itself
         keys = {(pid, table[pid]["start"]) for pid in members}
         self._known = keys
         self._fixed = {key: value for key, value in self._fixed.items() if key in keys}

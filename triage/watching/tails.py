@@ -25,6 +25,7 @@ class Logs:
         self._progress = LogProgress()
         self._files: dict[str, tuple[Tail, LineParser]] = {}
         self._first = True
+        self._read = 0
         self.add(names_)
 
     def add(self, names_: Sequence[str]) -> None:
@@ -51,7 +52,9 @@ class Logs:
                 if isinstance(item, Lines):
                     raw = b"".join(item.chunks).splitlines()
                     size += item.size
-                    lines += [parser.parse(RawLine(0, line)) for line in raw[-_MOST if known else -4 * _MOST :]]
+                    for line in raw[-_MOST if known else -4 * _MOST :]:
+                        self._read += 1  # in order, by which the parser knows the lines of a key that go together
+                        lines.append(parser.parse(RawLine(self._read, line)))
                 else:
                     self._progress.take(lines, size, now, not known)
                     lines, size = [], 0
