@@ -87,7 +87,7 @@ def watch(
     beat = Heartbeat(heartbeat, options.period, target.name) if heartbeat else None
     stop = stopping.Stop()
     under = None if no_collect else collect or settings.home / "hangs"
-    teller = Teller(target, chosen, options.period, beat, stop, under, found, notifier, quiet)
+    teller = Teller(target, chosen, beat, stop, under, found, notifier, quiet)
     status = loop.Watcher(target, options, teller.tell, stop).run(_LOOKS_ONCE if once else None, until_hung)
     if beat:
         beat.beat(status, ended=not stop())

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 _COLLECT = 180.0  # seconds, of all nodes
-_AGAIN = 15.0  # seconds at most between two looks at the stacks: those of a job that hangs stay the same
+_AGAIN = 10  # seconds between two looks at the stacks: those of a job that hangs stay the same
 _DIAGNOSE = 180.0
 _TICK = 0.2
 _GRACE = 5.0
@@ -30,12 +30,10 @@ class Findings:
 
 @dataclass(slots=True)
 class Investigation:
-    """found: options by which `triage hang collect` finds the job; under: where folders go; period: of the watch, in seconds; alive: called while it
-    works."""
+    """found: options by which `triage hang collect` finds the job; under: where folders go; alive: called while it works."""
 
     found: Sequence[str]
     under: Path
-    period: float
     logs: Callable[[], Sequence[str]]
     stopped: Callable[[], bool]
     alive: Callable[[], None]
@@ -55,9 +53,8 @@ class Investigation:
         except OSError as error:
             self._problems.append(f"nothing was collected: {folder.parent}: {error.strerror}")
             return False
-        again = f"{min(self.period, _AGAIN):g}"
         code, _, err = self._child(
-            ["hang", "collect", *self.found, "--again", again, "--out", str(folder), "--quiet"], _COLLECT
+            ["hang", "collect", *self.found, "--again", str(_AGAIN), "--out", str(folder), "--quiet"], _COLLECT
         )
         if code not in (0, 1) or not folder.is_dir():
             self._problems.append(f"collecting failed: {err or f'code {code}'}")

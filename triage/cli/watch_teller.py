@@ -25,7 +25,6 @@ class Teller:
 
     target: Target
     chosen: str
-    period: float
     beat: Heartbeat | None
     stopped: Callable[[], bool]
     under: Path | None
@@ -66,7 +65,7 @@ class Teller:
         assert self.under is not None
         logs = self.target.logs
         return Investigation(
-            self.found, self.under, self.period, lambda: logs.names, self.stopped, lambda: self._alive(status)
+            self.found, self.under, lambda: logs.names, self.stopped, lambda: self._alive(status)
         ).run()
 
     def _alive(self, status: Status) -> None:
