@@ -27,6 +27,7 @@ class Reader:
     def __init__(self, proc: str = "/proc", cgroups: str = "/sys/fs/cgroup") -> None:
         self._proc, self._cgroups = proc, cgroups
         self._fixed: dict[Key, dict[str, Any]] = {}
+        self._firm: set[Key] = set()
         self._known: set[Key] = set()
         self._groups: set[int] = set()  # sessions and process groups that the job opened
 
@@ -43,6 +44,7 @@ class Reader:
         keys = {(pid, table[pid]["start"]) for pid in members}
         self._known = keys
         self._fixed = {key: value for key, value in self._fixed.items() if key in keys}
+        self._firm &= keys
         return [self._process(table[pid]) for pid in sorted(members)]
 
     # ------------------------------------------------------------------------------------------ which
@@ -95,9 +97,15 @@ class Reader:
         return found
 
     def _constants(self, stat: dict[str, Any]) -> dict[str, Any]:
+        """Kept once two looks agree: one that falls into an exec sees the new name beside an environment that is still empty."""
         key = (stat["pid"], stat["start"])
-        if (known := self._fixed.get(key)) is not None and known["comm_then"] == stat["comm"]:
-            return known
+        known = self._fixed.get(key)
+        if known is None or key not in self._firm or known["comm_then"] != stat["comm"]:
+            self._fixed[key] = self._read_constants(stat)
+            (self._firm.add if self._fixed[key] == known else self._firm.discard)(key)
+        return self._fixed[key]
+
+    def _read_constants(self, stat: dict[str, Any]) -> dict[str, Any]:
         pid = str(stat["pid"])
         environment = self._get(pid, "environ")
         values = dict(_environment(environment))
@@ -105,7 +113,7 @@ class Reader:
         ranks = {name: int(values[name]) for name in RANK_NAMES if values.get(name, "").isdigit()}
         if (option := _RANK_OPTION.search(command + b"\0")) and "RANK" not in ranks:
             ranks["LOCAL_RANK"] = int(option[1])
-        self._fixed[key] = {
+        return {
             "name": _short(command) or stat["comm"],
             "comm_then": stat["comm"],  # another program took its place
             "ranks": ranks if environment is not None else None,
@@ -113,7 +121,6 @@ class Reader:
             "cgroup": self._text(pid, "cgroup") or "",
             "outputs": self._outputs(pid),
         }
-        return self._fixed[key]
 
     def _outputs(self, pid: str) -> list[str]:
         """Files that its standard output and error go to."""
