@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from triage.diagnose import accounted, ended, flight, hangs, ownwords, silence, story, wording
+from triage.diagnose import accounted, ended, flight, hang_story, ownwords, silence, story, wording
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.cause_class import cause_class, common_to_all
 from triage.diagnose.evidence_list import cite
@@ -55,8 +55,8 @@ def judge(log: JobLog, knowledge: Knowledge) -> Diagnosis:
     job = job_of(facts, verdict.root.findings if verdict.root else ())
     result = replace(result, job=job, job_name=job_name(log.files), job_user=job_user(log.files))
     result = replace(result, stacks=facts.hang.scene.stacks)
-    if verdict.root and hangs.looked_once(facts.hang, verdict.root.signature) and not facts.collectives.waits:
-        result = replace(result, status="hypothesis", root_cause=f"{result.root_cause} {hangs.LOOK_AGAIN}")
+    if verdict.root and hang_story.looked_once(facts.hang, verdict.root.signature) and not facts.collectives.waits:
+        result = replace(result, status="hypothesis", root_cause=f"{result.root_cause} {hang_story.LOOK_AGAIN}")
     return story.complete(result, facts, aligned)
 
 
@@ -122,8 +122,8 @@ def _with_cause(facts: Facts, verdict: Verdict, evidence: list[Evidence], knowle
         *wording.hang_story(facts.collectives, found),
         *flight.told(facts.flight),
         *(
-            hangs.told(facts.hang, facts.log, _gpu_at_fault(facts))
-            if found.pids or root.signature.id in hangs.SAID
+            hang_story.told(facts.hang, facts.log, _gpu_at_fault(facts))
+            if found.pids or root.signature.id in hang_story.SAID
             else []
         ),
     ]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from triage.diagnose import hangs
+from triage.diagnose import hang_story
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.facts import Facts
 from triage.domain import LogLine, Outcome, Signature, Status
@@ -199,7 +199,7 @@ def _stacks_taken(facts: Facts, first: LogLine) -> Ending:
     where = f"{first.file}:{first.number}"
     seen = facts.hang.scene.seen
     stacks = facts.hang.scene.stacks
-    if stacks and hangs.moves(facts.hang):
+    if stacks and hang_story.moves(facts.hang):
         said = (
             f"Stacks were taken more than once ({where} and others), and {stacks.moving} of {stacks.moving + stacks.again} processes "
             "stood elsewhere the next time: the job makes progress. No failure is seen."

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from triage.diagnose import hangs, quiet, sieve
+from triage.diagnose import hang_story, quiet, sieve
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.facts import Facts, node_of, rank_of
 from triage.diagnose.places import are_launchers
@@ -36,7 +36,7 @@ def suspects(facts: Facts, root: Candidate | None, others: Sequence[Candidate]) 
     """others: consequences and rivals of the cause."""
     if root is None:
         return Suspects(ranks=_fallen(facts))
-    if (stuck := hangs.suspects(facts.hang, root.signature, root.failure_type)) is not None:
+    if (stuck := hang_story.suspects(facts.hang, root.signature, root.failure_type)) is not None:
         return stuck
     files = {f.name: f for f in facts.log.files}
     if root.failure_type in quiet.WAITING or root.failure_type == "hang":
