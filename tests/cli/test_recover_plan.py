@@ -49,6 +49,13 @@ def site(recorded: Path, tmp_path: Path) -> dict[str, str]:
     }
 
 
+NAN = """[rank1]: Traceback (most recent call last):
+[rank1]:   File "/home/user/run/core/training.py", line 72, in train_step
+[rank1]:     assert not torch.isnan(loss), (
+[rank1]: AssertionError: Rank 1: found NaN in local forward loss calculation. Device: cpu, node: cn-112
+"""
+
+
 def calls(site: dict[str, str]) -> list[str]:
     path = Path(site["CALLS"])
     return path.read_text().splitlines() if path.exists() else []
@@ -111,15 +118,30 @@ def test_a_step_that_fails_stops_the_rest(triage: Run, site: dict[str, str]) -> 
 def test_checkpoints_logs_and_script_make_the_plan_complete(triage: Run, site: dict[str, str], tmp_path: Path) -> None:
     for step in (9000, 9400, 9500):
         saved(tmp_path / "run", step)
-    (tmp_path / "job.log").write_text(
-        "\n".join(map(megatron, with_losses(curve(700, start=9000), 500, [9.0] * 200))) + "\n"
-    )
     (tmp_path / "job.sh").write_text("#!/bin/sh\n")
+    plain = triage("recover", "1", "--checkpoints", "run", "--script", "job.sh", **site)
+    assert f"sbatch --exclude=gpu-042 {tmp_path}/job.sh" in plain.stdout
+    assert "--ckpt-step 9500" in plain.stdout
+    rows = with_losses(curve(700, start=9000), 500, [9.0] * 200)
+    (tmp_path / "job.log").write_text("\n".join(map(megatron, rows)) + "\n")
     done = triage("recover", "1", "--checkpoints", "run", "--log", "job.log", "--script", "job.sh", **site)
     assert done.returncode == 0, done.stderr
     assert "Go back to step 9400 and leave out steps 9401 to 9600" in " ".join(done.stdout.split())
-    assert f"sbatch --exclude=gpu-042 {tmp_path}/job.sh" in done.stdout
+    assert "Submit the job again with these settings without gpu-042" in " ".join(done.stdout.split())
     assert "loss spike from step 9500" in " ".join(done.stdout.split())
+
+
+def test_of_a_loss_that_left_its_level_the_recorded_log_is_read_again(triage: Run, tmp_path: Path) -> None:
+    rows = with_losses(curve(700, start=9000), 500, [float("nan")] * 200)
+    saves = {row.step: f"saved checkpoint at iteration {row.step} to /c\n" for row in rows if row.step % 100 == 0}
+    (tmp_path / "job.log").write_text("".join(f"{megatron(row)}\n{saves.get(row.step, '')}" for row in rows) + NAN)
+    home = {"TRIAGE_HOME": str(tmp_path / "home")}
+    assert "loss-spike" in triage("diagnose", "job.log", **home).stdout
+    text = " ".join(triage("recover", "1", **home).stdout.split())
+    assert "Go back to step 9400 and leave out steps 9401 to 9600 (409,600 samples)" in text
+    assert "Submit the job again with these settings" in text
+    (tmp_path / "job.log").unlink()
+    assert "Find a checkpoint from well before" in triage("recover", "1", **home).stdout
 
 
 @pytest.mark.parametrize(

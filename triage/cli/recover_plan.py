@@ -110,16 +110,25 @@ def _looked_at(asked: Asked, found: StoredIncident) -> tuple[Resume | None, Skip
             )
         else:
             notes.append(f"no checkpoint in {asked.checkpoints} is complete")
-    if asked.logs:
+    logs = asked.logs or _recorded_logs(found)
+    if logs:
         from triage.cli import recover_interval, recover_spikes
         from triage.recovering import records
 
-        files = records.read(asked.logs)
+        files = records.read(logs)
         told, _ = recover_spikes.of_files(files, saved)
         notes += filter(None, [recover_interval.note(files, found)])
         notes += [line for one in told for line in recover_spikes.lines([one], 1)[:1]]
         skip = next((one.skip for one in reversed(told) if one.skip), None)
     return resume, skip, notes
+
+
+def _recorded_logs(found: StoredIncident) -> list[str]:
+    """Of an incident whose loss left its level: the files that its last attempt was read from, as far as they are still there."""
+    if found.result.get("failure_type") != "loss-spike":
+        return []
+    files = found.attempts[-1].files if found.attempts else ()
+    return [file.path for file in files if file.path and Path(file.path).is_file()]
 
 
 class _Book:

@@ -117,8 +117,9 @@ def _steps(case: Case, allowed: Budget) -> Iterator[Step]:
             incidents=allowed.incidents,
         )
         return
+    changed = case.skip is not None or case.result.get("action") == "rollback-and-skip"
     yield from restart.going_back(case.resume, case.skip, case.result, case.cited)
-    yield from restart.again(case.scheduler, case.job, case.suspects, case.script, case.cited)
+    yield from restart.again(case.scheduler, case.job, case.suspects, case.script, case.cited, changed)
 
 
 def _look(case: Case) -> Iterator[Step]:
@@ -203,7 +204,7 @@ def _before(result: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _notes(case: Case, allowed: Budget) -> Iterator[str]:
-    if case.result.get("outcome") == "hung":
+    if case.result.get("outcome") == "hung" and case.scheduler in ("slurm", ""):
         yield from hung.NOBODY
     if allowed.restart:
         yield from restart.notes(case.scheduler, case.script, bool(case.suspects))

@@ -33,6 +33,14 @@ def going_back(
             undo="the later checkpoints stay",
             evidence=cited,
         )
+    elif result.get("action") == "rollback-and-skip":
+        yield Step(
+            "do",
+            "Find a checkpoint from well before the loss left its level, and leave out the data around that: --checkpoints DIR and --log PATH"
+            " name both. Without such a checkpoint start anew, with the learning rate or the data changed",
+            "the newest checkpoint may hold the divergence already, and the same data meet the same spike",
+            evidence=cited,
+        )
     elif resume is not None:
         lost = f"; {how_many(resume.lost, 'step')} lost" if resume.lost else ""
         at = f" of step {resume.step}" if resume.step is not None else ""
@@ -54,14 +62,18 @@ def going_back(
         )
 
 
-def again(scheduler: str, job: str, without: Sequence[str], script: str, cited: tuple[str, ...]) -> Iterator[Step]:
-    """By its script where that is given; else Slurm is told to queue the job again under its id."""
+def again(
+    scheduler: str, job: str, without: Sequence[str], script: str, cited: tuple[str, ...], changed: bool = False
+) -> Iterator[Step]:
+    """By its script where that is given; else Slurm is told to queue the job again under its id. changed: its settings are to be, by hand."""
     named = f" without {', '.join(without)}" if without else ""
     why = "the other nodes are not accused" if without else "no node is accused"
     runs = (
         ("squeue", "-h", "-j", job, "-t", "RUNNING,PENDING", "-o", "%i is %T") if scheduler == "slurm" and job else ()
     )
-    if script and scheduler in _SUBMIT:
+    if changed:
+        yield Step("do", f"Submit the job again with these settings{named}", why, "reversible", evidence=cited)
+    elif script and scheduler in _SUBMIT:
         start = (_SUBMIT[scheduler], *(["batch"] if scheduler == "flux" else []))
         argv = (*start, *shlex.split(excluding(scheduler, without)), script)
         undo = f"{_CANCEL[scheduler]} the id that it prints"
