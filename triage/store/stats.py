@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlalchemy import ColumnElement, Connection, Subquery, and_, case, func, or_, select
 
@@ -14,6 +14,8 @@ from triage.store.query import LATEST, Chosen, conditions
 from triage.store.tables import Attempt, Diagnosis, Incident, IncidentNode, Outcome
 from triage.store.values import Filters
 
+SHARES = (0.5, 0.95)  # of the diagnoses, of which the longest is said
+Timed: TypeAlias = "tuple[int, float | None, float | None]"  # how many, and the seconds of each share
 PEOPLE = ("cli", "chat", "web", "api", "mcp")  # ways by which a person says how it turned out
 
 
@@ -78,7 +80,7 @@ def count(connection: Connection, filters: Filters) -> Stats:
         ids = select(chosen.c.id)
         times, attempts = times.where(Diagnosis.incident_id.in_(ids)), attempts.where(Attempt.incident_id.in_(ids))
     named, well_named = _named(connection, filters)
-    timed = connection.scalar(select(func.count()).select_from(times.subquery())) or 0
+    timed, median, most = (_timed if everything else _timed_of_some)(connection, times)
     return Stats(
         jobs=sum(row[-2] for row in labels),
         attempts=connection.scalar(attempts) or 0,
@@ -90,8 +92,8 @@ def count(connection: Connection, filters: Filters) -> Stats:
         nodes=_nodes(connection, chosen, filters),
         named=named,
         well_named=well_named,
-        median=_at(connection, times, timed, 0.5),
-        most=_at(connection, times, timed, 0.95),
+        median=median,
+        most=most,
         timed=timed,
         **_outcomes(connection, chosen),
     )
@@ -188,11 +190,22 @@ def _named(connection: Connection, filters: Filters) -> tuple[int, int]:
     return named, well_named
 
 
-def _at(connection: Connection, times: Chosen, n: int, share: float) -> float | None:
-    """The n times are in an index, in order: to fetch them all would take longer than all else."""
-    place = min(int(n * share), n - 1)
-    found = connection.scalar(times.order_by(Diagnosis.seconds).offset(place).limit(1)) if n else None
-    return None if found is None else float(found)
+def _timed(connection: Connection, times: Chosen) -> Timed:
+    """All times are in an index, in order: to fetch them would take longer than all else."""
+    n = connection.scalar(select(func.count()).select_from(times.subquery())) or 0
+    ordered = times.order_by(Diagnosis.seconds)
+    places = [_place(n, share) for share in SHARES] if n else []
+    return n, *([float(connection.scalar(ordered.offset(place).limit(1)) or 0) for place in places] or (None, None))
+
+
+def _timed_of_some(connection: Connection, times: Chosen) -> Timed:
+    """Which they are is asked once."""
+    ordered = [float(seconds) for seconds in connection.scalars(times.order_by(Diagnosis.seconds))]
+    return len(ordered), *([ordered[_place(len(ordered), share)] for share in SHARES] if ordered else (None, None))
+
+
+def _place(n: int, share: float) -> int:
+    return min(int(n * share), n - 1)
 
 
 def _outcomes(connection: Connection, chosen: Subquery) -> dict[str, Any]:
