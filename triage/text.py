@@ -21,6 +21,14 @@ _REASON = re.compile(
     r"not found|no such|does not exist|exceeded|timed out|no space|invalid \w+|unsupported|mismatch|process \d+ has)"
 )
 
+FOLLOWED = "What followed is a consequence: "  # begins the sentence of a cause that tells what came after it
+_FOLLOWED = re.compile(rf"{FOLLOWED}.*?\.(?=\s|$)\s*", re.DOTALL)
+
+
+def without_consequences(cause: str) -> str:
+    """What came after looks the same after every cause, and tells none from another."""
+    return _FOLLOWED.sub("", cause)
+
 
 def rank_ranges(numbers: Iterable[int]) -> str:
     """(0, 1, 2, 5) -> "0-2,5"."""

@@ -32,6 +32,7 @@ from triage.evidence.jobname import job_name, job_user
 from triage.evidence.match import Finding, Matcher
 from triage.evidence.progress import progress
 from triage.taxonomy import Taxonomy
+from triage.text import FOLLOWED
 
 POINTER_WEIGHT = 5  # context that only points elsewhere
 MAX_HYPOTHESES = 4
@@ -165,7 +166,7 @@ def _consequences(verdict: Verdict) -> list[str]:
         return []
     telling = [c for c in later if c.failure_type != "unknown"] or later[:1]
     titles = list(dict.fromkeys(c.signature.title for c in telling))[:2]
-    return [f"What followed is a consequence: {'; '.join(titles)}."]
+    return [f"{FOLLOWED}{'; '.join(titles)}."]
 
 
 def _action(facts: Facts, root: Candidate, found: Suspects, book: Runbook) -> str:

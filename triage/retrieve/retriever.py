@@ -12,6 +12,7 @@ from triage.errors import IndexBrokenError
 from triage.retrieve.embedding import Embedder
 from triage.retrieve.index import Entry, Index, Vector
 from triage.retrieve.rank import MIN_SCORE, Query, Ranker, passages
+from triage.text import without_consequences
 
 _NEAREST, _MOST = 300, 3000  # passages that the index is asked for; with fewer in all, every incident has its cosine
 
@@ -57,7 +58,7 @@ def query_of(diagnosis: Diagnosis, at_most: int = 6) -> Query:
     cited = (roots or [evidence for evidence in diagnosis.evidence if evidence.role != "benign"])[:at_most]
     cited += [e for e in diagnosis.evidence if _is_beside(e) and e not in cited][: at_most // 2]
     titles = dict.fromkeys(evidence.title for evidence in cited if evidence.title)
-    cause = diagnosis.root_cause.replace(diagnosis.recurrence.said, "")
+    cause = without_consequences(diagnosis.root_cause.replace(diagnosis.recurrence.said, ""))
     for evidence in cited:
         cause = cause.replace(f"{evidence.file}:{evidence.line}", "")  # where this user keeps his logs is no likeness
     return Query(

@@ -18,6 +18,7 @@ from triage.store.history import past
 from triage.store.query import Chosen
 from triage.store.tables import Diagnosis, Evidence, Incident, Outcome, SimilarShown
 from triage.store.values import JobRef
+from triage.text import without_consequences
 
 _LINES, _BESIDE = 6, 3  # of the cause, and of failures shown beside it, that stand for the incident
 _SHOWN = 200  # past incidents shown beside the same failure, that are looked at
@@ -191,7 +192,7 @@ def _recorded(row: Any, reading: Any, told: Any) -> Recorded:
 
 def _story(row: Any, result: Mapping[str, Any], cited: Sequence[Mapping[str, Any]], told: Any) -> KnownIncident:
     """Without where this user's logs lie: that is no likeness."""
-    cause = result.get("root_cause", "")
+    cause = without_consequences(result.get("root_cause", ""))
     for e in cited:
         cause = cause.replace(f"{e['file']}:{e['line']}", "")
     if told and told.cause:
