@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triage.text import closing, excluding, host_list, middle_cut, together_told
+from triage.text import FOLLOWED, closing, excluding, host_list, middle_cut, together_told, without_consequences
 
 
 @pytest.mark.parametrize(
@@ -111,3 +111,9 @@ def test_what_has_one_reason_is_told_together() -> None:
         "a.log: cut short",
         "b.log: cut short",
     )
+
+
+def test_what_followed_is_left_out_of_what_is_asked() -> None:
+    cause = f"Rank 3 lost its GPU (a.log:3). {FOLLOWED}srun ended v1.2 of it; NCCL timed out. Seen twice."
+    assert without_consequences(cause) == "Rank 3 lost its GPU (a.log:3). Seen twice."
+    assert without_consequences("Nothing followed.") == "Nothing followed."
