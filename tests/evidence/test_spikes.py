@@ -299,6 +299,17 @@ def test_losses_of_evaluations_and_other_terms_are_no_losses_of_the_run() -> Non
     assert spikes(points(log_file("\n".join(lines)))) == []
 
 
+def test_odd_values_in_a_log_do_no_harm() -> None:
+    odd = [f"step {i} loss: 2.{i % 7} epoch: nan lr: inf grad_norm: -inf" for i in range(60)]
+    odd += [
+        "step 61 loss: 1e999 epoch: 1e999",
+        "step 999999999999 loss: -inf",
+        "{'loss': 'nan', 'epoch': nan}",
+        "step 62 loss: .",
+    ]
+    assert {s.kind for s in spikes(points(log_file("\n".join(odd))))} <= {"nan"}
+
+
 def test_ranks_that_each_print_a_step_count_once() -> None:
     rows = with_losses(curve(200, start=4000), 150, [9.0] * 10)
     text = "\n".join(

@@ -343,6 +343,20 @@ def test_nothing_in_a_pickle_is_run(tmp_path: Path) -> None:
     assert not Path("/tmp/triage-evil-ran").exists()
 
 
+def test_links_that_lead_back_and_odd_files_do_no_harm(tmp_path: Path) -> None:
+    folder = huggingface(tmp_path / "run", 100)
+    (folder / "loop").symlink_to(tmp_path / "run")
+    (folder / "gone.pt").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(folder / "pipe")
+    (tmp_path / "run" / "last.ckpt").write_bytes(b"PK\3\4" + b"x" * 5000)
+    (tmp_path / "run" / "checkpoint-200").mkdir()
+    (tmp_path / "run" / "checkpoint-200" / "trainer_state.json").write_text("[" * 100_000)
+    found = look(tmp_path / "run")
+    assert found.chosen is not None
+    assert found.chosen.unit.step == 100
+    assert len(found.found) == 3
+
+
 def test_a_folder_that_is_none_is_said() -> None:
     with pytest.raises(InputError, match="is no folder"):
         Disk(Path("/nowhere"))

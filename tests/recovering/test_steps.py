@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+from tests.conftest import REPO
 from triage.recover.step import Plan, Step
 from triage.recovering.processes import together
 from triage.recovering.steps import run
@@ -92,3 +97,35 @@ def test_processes_that_run_together_end_together(tmp_path: Path) -> None:
     (late,) = together([("sh", "-c", "echo begun; sleep 60 & sleep 60")], 1)
     assert late.code is None
     assert late.output == "begun\n"
+
+
+def test_a_node_test_that_is_interrupted_leaves_nothing_running(tmp_path: Path) -> None:
+    mark = f"sleep 61{os.getpid()}"
+    code = (
+        "from triage.recover.node_jobs import Check\n"
+        "from triage.recovering.node_test import run\n"
+        f"run(('a', 'b', 'c', 'd'), Check('command', ('x',)), lambda *_: (('sh', '-c', '{mark} & {mark}'),))\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=REPO, stderr=subprocess.DEVNULL)
+    try:
+        _until(lambda: _running(mark) > 2)
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
+        _until(lambda: _running(mark) == 0)
+    finally:
+        process.kill()
+
+
+def _running(words: str) -> int:
+    return (
+        subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+        .stdout.splitlines()
+        .count(words)
+    )
+
+
+def _until(ready: Callable[[], bool]) -> None:
+    end = time.monotonic() + 40
+    while not ready():
+        assert time.monotonic() < end
+        time.sleep(0.1)

@@ -100,7 +100,7 @@ def _point(line: LogLine, number: int | None) -> Point | None:
         name: int(m[1]) if (m := found.search(text)) else None
         for name, found in (("samples", _SAMPLES), ("batch", _BATCH))
     }
-    return Point(line, number, loss, norm, _first(_RATE, text), _first(_EPOCH, text), **whole)
+    return Point(line, number, loss, norm, _finite(_first(_RATE, text)), _finite(_first(_EPOCH, text)), **whole)
 
 
 def _loss(text: str) -> float | None:
@@ -115,6 +115,10 @@ def _loss(text: str) -> float | None:
 def _first(pattern: re.Pattern[str], text: str) -> float | None:
     said = pattern.search(text)
     return float(said[1]) if said else None
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _together(group: Sequence[Point]) -> Point:

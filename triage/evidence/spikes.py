@@ -147,8 +147,8 @@ class _Scan:
         rates = [p.rate for p in before if p.rate]
         if here.rate and rates and here.rate > RAISED * min(rates):
             return RISE_THEN
-        epochs = [int(p.epoch) for p in before[-EDGE:] if p.epoch is not None and math.isfinite(p.epoch)]
-        edge = here.epoch is not None and math.isfinite(here.epoch) and bool(epochs) and int(here.epoch) != epochs[0]
+        epochs = [int(p.epoch) for p in before[-EDGE:] if p.epoch is not None]
+        edge = here.epoch is not None and bool(epochs) and int(here.epoch) != epochs[0]
         return RISE_THEN if edge else RISE
 
     def _gradient_jumped(self, at: int) -> bool:

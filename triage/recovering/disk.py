@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
 import pickle
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -29,24 +31,37 @@ class Disk:
         if not folder.is_dir():
             raise InputError(f"{folder} is no folder", "name the folder that the job saves to")
         self._root = folder.resolve()
+        self._seen: set[tuple[int, int]] = set()
 
     def files(self) -> list[FileAt]:
-        return list(self._walk(self._root, 0))
+        """Errors: InputError where the folder cannot be read, or holds too much to be one of checkpoints."""
+        found = list(itertools.islice(self._walk(self._root, 0), MOST_FILES + 1))
+        if len(found) > MOST_FILES:
+            raise InputError(
+                f"{self._root} holds more than {MOST_FILES:,} files", "name the folder of the checkpoints itself"
+            )
+        return found
 
     def _walk(self, folder: Path, depth: int) -> Iterator[FileAt]:
         try:
+            known = folder.stat()
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
+            if depth:
+                return  # what it holds is missed by name
             raise InputError(f"{folder}: {error.strerror}", "it must be readable") from None
+        if (known.st_dev, known.st_ino) in self._seen:
+            return  # a link that leads back
+        self._seen.add((known.st_dev, known.st_ino))
         for entry in entries:
             try:
                 if entry.is_dir() and entry.name not in _SKIPPED and depth < MOST_DEPTH:
                     yield from self._walk(Path(entry.path), depth + 1)
                 elif entry.is_file():
-                    known = entry.stat()
+                    status = entry.stat()
                     name = Path(entry.path).relative_to(self._above).as_posix()
-                    yield FileAt(name, known.st_size, known.st_mtime)
-            except FileNotFoundError:  # a save moves its files while we look
+                    yield FileAt(name, status.st_size, status.st_mtime)
+            except OSError:  # a save moves its files while we look
                 continue
 
     def path(self, name: str) -> Path:
@@ -96,7 +111,7 @@ class Disk:
                 if entry is None or entry.file_size > MOST_TEXT:
                     return None
                 told = _plain(archive.read(entry))
-        except (OSError, zipfile.BadZipFile, RuntimeError, NotImplementedError):
+        except (OSError, zipfile.BadZipFile, RuntimeError, EOFError, ValueError, zlib.error):
             return None
         value = told.get(key) if isinstance(told, dict) else None
         return value if isinstance(value, int) and not isinstance(value, bool) else None
@@ -111,7 +126,7 @@ def _safetensors(file: io.BufferedReader, head: bytes, size: int) -> str:
     try:
         told = json.loads(file.read(length))
         ends = [value["data_offsets"][1] for key, value in told.items() if key != "__metadata__"]
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
         return "its head cannot be read"
     return "cut: shorter than its head says" if 8 + length + max(ends, default=0) > size else ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
@@ -48,17 +49,23 @@ def run(
 ) -> tuple[NodeVerdict, list[Round]]:
     """Until nothing is left to learn. begun, ended: are told of each world; Errors: InputError when the launcher is not there."""
     rounds: list[Round] = []
+    stop = threading.Event()
     while worlds := worlds_of(check, nodes, rounds, known_good, most):
         tell(f"round {len(rounds) + 1}: {len(worlds)} worlds")
 
         def play(world: World, of_round: tuple[World, ...] = worlds) -> Ran:
             commands = launch(check, world, node_jobs.port_of(world, of_round))
             numbers = begun(world, commands)
-            done = together(commands, 2 * check.timeout + _SLACK)
+            done = together(commands, 2 * check.timeout + _SLACK, stop)
             ended(numbers, done)
             output = "\n".join(one.output for one in done)
             return node_jobs.result(check, world, [one.code for one in done], output, max(e.seconds for e in done))
 
         with ThreadPoolExecutor(min(AT_ONCE, len(worlds)), "world") as pool:
-            rounds.append(list(pool.map(play, worlds)))
+            try:
+                rounds.append(list(pool.map(play, worlds)))
+            except BaseException:  # interrupted: nothing that was begun outlives us
+                stop.set()
+                pool.shutdown(cancel_futures=True)
+                raise
     return judged(check, nodes, rounds, known_good), rounds

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,8 +28,11 @@ class Ended:
     seconds: float
 
 
-def together(commands: Sequence[Sequence[str]], timeout: float) -> list[Ended]:
-    """Starts all, waits for all; once one fails the others are ended soon after. Errors: InputError when one cannot be started."""
+def together(commands: Sequence[Sequence[str]], timeout: float, stop: threading.Event | None = None) -> list[Ended]:
+    """Starts all, waits for all; once one fails the others are ended soon after. stop: set from elsewhere, all are ended.
+
+    Errors: InputError when one cannot be started.
+    """
     began = time.monotonic()
     with contextlib.ExitStack() as stack:
         started: list[_Process] = []
@@ -38,6 +42,8 @@ def together(commands: Sequence[Sequence[str]], timeout: float) -> list[Ended]:
             stack.callback(started[-1].end)
         until = began + timeout
         while time.monotonic() < until and any(process.code is None for process in started):
+            if stop is not None and stop.is_set():
+                break
             if any(process.code not in (None, 0) for process in started):
                 until = min(until, time.monotonic() + _GRACE)
                 _wait(started, until)

@@ -128,7 +128,7 @@ def _huggingface(unit: Unit, names: set[str], probe: Probe) -> Iterator[str]:
     elif state.size:
         try:
             reached = json.loads(probe.text(state.name)).get("global_step")
-        except (ValueError, AttributeError):
+        except (ValueError, AttributeError, RecursionError):
             yield "trainer_state.json: cut"
         else:
             if unit.step is not None and isinstance(reached, int) and reached != unit.step:
@@ -136,7 +136,7 @@ def _huggingface(unit: Unit, names: set[str], probe: Probe) -> Iterator[str]:
     for index in (n for n in unit.files if n.endswith(".index.json")):
         try:
             shards = set(json.loads(probe.text(unit.inside + index))["weight_map"].values())
-        except (ValueError, KeyError, AttributeError, TypeError):
+        except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
             yield f"{index}: cut"
             continue
         folder = index.rpartition("/")[0]
