@@ -66,7 +66,7 @@ def _gone() -> OpenedLog:
 
 
 def desk(**fields: Any) -> Desk:
-    return Desk(wiring.knowledge().matcher, kb.taxonomy(), fields.pop("open_incident", _none), "ada", **fields)
+    return Desk(lambda: wiring.knowledge().matcher, kb.taxonomy(), fields.pop("open_incident", _none), "ada", **fields)
 
 
 def _none(number: int) -> Subject:

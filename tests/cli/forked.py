@@ -43,7 +43,7 @@ def _prepare() -> None:
     import sqlalchemy.orm  # noqa: F401
 
     from triage import config, pipeline
-    from triage.cli import diagnose, incidents, rules, wiring  # noqa: F401
+    from triage.cli import chat, chat_open, chat_print, diagnose, incidents, rules, wiring  # noqa: F401
 
     with tempfile.NamedTemporaryFile("w", suffix=".log") as log:
         log.write("step 1 loss 2.0\n")

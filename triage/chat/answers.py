@@ -84,7 +84,7 @@ def _of_record(subject: Subject, intent: str, said: str, desk: Desk) -> Iterator
         case "log":
             yield from on_log.around_failure(subject, said)
         case "codes":
-            yield from codes.explain(said, desk.matcher, desk.labels, subject)
+            yield from codes.explain(said, desk.matcher(), desk.labels, subject)
         case "thanks":
             yield say(
                 "You're welcome."

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """who, via: for the record of outcomes and sessions.
+    """matcher: of the signatures, built when a code is first asked for; who, via: for the record of outcomes and sessions.
 
     incidents: None where there is no database yet; chats: None where the conversation is not kept; open_incident: Errors
     NotFoundError, StoreError; resolve: records an outcome and returns in words what came of it, None where this face may not;
@@ -28,7 +28,7 @@ class Desk:
     embed: for questions in unforeseen words; talker: the model, None where none is set.
     """
 
-    matcher: Matcher
+    matcher: Callable[[], Matcher]
     labels: Taxonomy
     open_incident: Callable[[int], Subject]
     who: str

@@ -141,10 +141,9 @@ class Opened:
         """keep: the conversation is kept in the database."""
         from triage.store.chats import ChatStore
 
-        known, _ = wiring.site_knowledge(self.chosen)
         kept = keep and self.store is not None
         return Desk(
-            matcher=known.matcher,
+            matcher=functools.cache(lambda: wiring.site_knowledge(self.chosen)[0].matcher),
             labels=kb.taxonomy(),
             open_incident=self.incident,
             who=user(),
