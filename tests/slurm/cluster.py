@@ -143,7 +143,10 @@ class Cluster:
 
     def wait(self, job: str, *states: str, seconds: float = 60) -> set[str]:
         """Until all tasks of the job are in one of the states (default: any in which it has ended)."""
-        until(lambda: bool(now := self.states(job)) and now <= set(states or ENDED), f"job {job}", seconds)
+        try:
+            until(lambda: bool(now := self.states(job)) and now <= set(states or ENDED), f"job {job}", seconds)
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}: {self.run('scontrol', 'show', 'job', job, check=False)}") from None
         if self.accounting and not states:
             until(lambda: self._accounted(job), f"accounting of job {job}", seconds)
         return self.states(job)
@@ -152,6 +155,22 @@ class Cluster:
         rows = self.run("sacct", "-n", "-X", "-P", "-j", job, "-o", "State,End").splitlines()
         return bool(rows) and all(not row.endswith("|Unknown") for row in rows)
 
+    def steps_on(self, job: str) -> bool:
+        """Does a step of the job run, besides its script?"""
+        return any(
+            line.strip()
+            for line in self.run("squeue", "-h", "-s", "-j", job, "-o", "%i", check=False).splitlines()
+            if not line.strip().endswith(("batch", "extern"))
+        )
+
+    def without_accounting(self) -> Path:
+        """A slurm.conf by which commands find the same controller, and no accounting."""
+        conf = self.dir / "unaccounted" / "slurm.conf"
+        conf.parent.mkdir(exist_ok=True)
+        text = (self.dir / "etc" / "slurm.conf").read_text()
+        conf.write_text(text.replace("accounting_storage/slurmdbd", "accounting_storage/none"))
+        return conf
+
     def start_node(self, node: str) -> None:
         command = ["slurmd", "-D", "-N", node]
         self.daemons[node] = subprocess.Popen(command, env=self.env, stderr=subprocess.DEVNULL, start_new_session=True)
@@ -159,11 +178,19 @@ class Cluster:
     def kill_node(self, node: str) -> None:
         """The daemon of the node dies, and the steps that it started."""
         self.daemons.pop(node).kill()
-        for line in self.run("ps", "-eo", "pid,args").splitlines():
-            pid, _, args = line.strip().partition(" ")
-            if args.startswith("slurmstepd: [") and f"spool-{node}" in _environ_of(pid):
-                with contextlib.suppress(OSError):
-                    os.kill(int(pid), signal.SIGKILL)
+        for pid in self._processes():
+            if any(link.endswith(f"/slurmd-{node}.log") for link in _open_files(pid)):
+                _kill(pid)
+
+    def _processes(self) -> list[int]:
+        """The steps of this cluster, what they run, and what its epilogs left."""
+        mine = f"SLURM_CONF={self.env['SLURM_CONF']}".encode()
+        found = ((p, told) for p in Path("/proc").iterdir() if p.name.isdigit() and mine in (told := _environ(p)))
+        return [
+            int(p.name)
+            for p, told in found
+            if _name(p) == "slurmstepd" or any(x.startswith(b"SLURM_JOB_ID=") for x in told)
+        ]
 
     def node_states(self) -> list[str]:
         return [
@@ -183,18 +210,38 @@ class Cluster:
                 process.wait(10)
             except subprocess.TimeoutExpired:
                 process.kill()
+        for pid in self._processes():
+            _kill(pid)
         for folder in sorted(_MEMORY.glob("slurm_*/**/"), reverse=True):
             if folder != _MEMORY and any(f"slurm_{node}" in folder.parts for node in NODES):
                 with contextlib.suppress(OSError):
                     folder.rmdir()
 
 
-def _environ_of(pid: str) -> str:
+def _environ(process: Path) -> list[bytes]:
+    try:
+        return (process / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return []
+
+
+def _name(process: Path) -> str:
+    try:
+        return (process / "comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _open_files(pid: int) -> list[str]:
+    try:
+        return [str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir()]
+    except OSError:
+        return []
+
+
+def _kill(pid: int) -> None:
     with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/environ").read_bytes().decode("utf-8", "replace") + " ".join(
-            str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir()
-        )
-    return ""
+        os.kill(pid, signal.SIGKILL)
 
 
 def start(

@@ -42,6 +42,7 @@ COMMANDS = {
     ),
     "eval": ("triage.cli.eval", "Batch evaluation against labelled cases: run, compare, report, gate."),
     "notify": ("triage.cli.notify", "Messages to Slack, webhooks, commands and e-mail: test."),
+    "slurm": ("triage.cli.slurm", "Slurm: have each failed job diagnosed by itself, by an epilog."),
     "config": ("triage.cli.config", "The settings in force and where each came from."),
 }
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from triage.domain import SlurmJob, SlurmNode
 from triage.slurm import accounting, command, controller
-from triage.slurm.command import Run
+from triage.slurm.command import Answer, Run
 from triage.slurm.ids import JobId
 from triage.text import host_list
 
@@ -68,7 +68,7 @@ class Slurm:
         """None where it does not answer."""
         known = self._run(["sacct", "--helpformat"])
         if known.problem:
-            notes.append(f"the accounting was not asked: {known.problem}")
+            notes.append(_unaccounted(known))
             return None
         has = set(known.text.split())
         names = ",".join(name for name in accounting.WANTED if name in has)
@@ -88,9 +88,7 @@ class Slurm:
             ]
         )
         if answer.problem:
-            off = any(words in answer.problem + answer.text for words in _NO_ACCOUNTING)
-            why = "it is off on this cluster" if off else answer.problem
-            notes.append(f"the accounting was not asked: {why}")
+            notes.append(_unaccounted(answer))
             return None
         return accounting.jobs(answer.text)
 
@@ -102,6 +100,11 @@ class Slurm:
             notes.append(f"the controller was not asked: {answer.problem}")
             return None
         return controller.jobs(answer.text)
+
+
+def _unaccounted(answer: Answer) -> str:
+    off = any(words in answer.problem + answer.text for words in _NO_ACCOUNTING)
+    return f"the accounting was not asked: {'it is off on this cluster' if off else answer.problem}"
 
 
 def _merged(accounted: Iterable[SlurmJob], live: Iterable[SlurmJob]) -> tuple[SlurmJob, ...]:
