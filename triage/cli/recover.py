@@ -132,11 +132,13 @@ def interval(
     incident: int = typer.Option(
         None, help="Take the failure rate and the number of GPUs from the record of this incident."
     ),
-    save: float = typer.Option(None, min=0.001, help="Seconds that a save holds the job up."),
-    every: float = typer.Option(None, min=1, help="Seconds between saves now."),
-    mtbf: float = typer.Option(None, min=0.001, help="Hours between failures of the job."),
-    detect: float = typer.Option(600.0, min=0, help="Seconds until a failure is noticed: the watchdog's time."),
-    restart: float = typer.Option(600.0, min=0, help="Seconds from there to the first step."),
+    save: float = typer.Option(None, min=0.001, max=1e6, help="Seconds that a save holds the job up."),
+    every: float = typer.Option(None, min=1, max=1e8, help="Seconds between saves now."),
+    mtbf: float = typer.Option(None, min=0.001, max=1e6, help="Hours between failures of the job."),
+    detect: float = typer.Option(
+        600.0, min=0, max=1e8, help="Seconds until a failure is noticed: the watchdog's time."
+    ),
+    restart: float = typer.Option(600.0, min=0, max=1e8, help="Seconds from there to the first step."),
     gpus: int = typer.Option(None, min=1, help="GPUs of the job, for a guess at its failure rate."),
     format: str = TEXT_OR_JSON,  # noqa: A002
 ) -> int:
