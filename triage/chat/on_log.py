@@ -212,7 +212,7 @@ def _near(subject: Subject, found: Sequence[LogLine], who: str) -> Iterator[Even
     anchor = _anchor(subject)
     chosen, how = _nearest(found, anchor)
     left = len(found) - len(chosen)
-    more = f"; {left} more of {who} are kept" if left else ""
+    more = f", of the lines that were kept ({left} more); FILE:LINE shows all" if left else ""
     yield say(f"{who[:1].upper()}{who[1:]}, {how}{more}:")
     yield from _lines(chosen)
     if anchor is not None and not any((line.file, line.number) == (anchor["file"], anchor["line"]) for line in chosen):
