@@ -97,6 +97,22 @@ def test_the_history_is_asked_without_an_incident(triage: Run, log: Path) -> Non
     assert "gpu-lost, established" in done.stdout
 
 
+def test_a_fix_that_was_recorded_since_the_diagnosis_is_told(triage: Run, log: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    for file in log.iterdir():
+        text = file.read_text().replace("771204", "771300").replace("-11-18", "-11-21").replace("Nov 18", "Nov 21")
+        (other / file.name.replace("771204", "771300")).write_text(text.replace("gpu-04", "gpu-07"))
+    for folder in (log, other):
+        triage("diagnose", str(folder))
+    triage("incidents", "resolve", "1", "--verdict", "confirmed", "--fix", "reseated the riser", "--worked", "yes")
+
+    (turn,) = turns(triage("chat", "2", "--format", "json", stdin="what fixed it last time?\n").stdout)
+
+    assert "Incident 1" in turn["answer"]
+    assert "Fix: reseated the riser (it worked)." in turn["answer"]
+
+
 def test_asking_makes_no_database(triage: Run, log: Path, tmp_path: Path) -> None:
     home = str(tmp_path / "empty")
     assert "No incident is recorded yet" in triage("chat", stdin="what fails most?\n", TRIAGE_HOME=home).stdout

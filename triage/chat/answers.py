@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from triage.chat import codes, intents, on_cause, on_course, on_log, on_past, on_remedy
 from triage.chat.desk import Desk
 from triage.chat.said import say
 from triage.chat.values import Event, Subject
+from triage.errors import TriageError
 from triage.taxonomy import Taxonomy
 
 CODES, LOG, NODE, RESOLVE = "codes", "log", "node", "resolve"
@@ -72,9 +74,9 @@ def by_code(subject: Subject, intent: str, said: str, desk: Desk) -> Iterator[Ev
 def _of_record(subject: Subject, intent: str, said: str, desk: Desk) -> Iterator[Event]:
     match intent:
         case "fixed":
-            yield from on_past.what_fixed_it(subject)
+            yield from on_past.what_fixed_it(recalled(subject, desk))
         case "before":
-            yield from on_past.before(subject)
+            yield from on_past.before(recalled(subject, desk))
         case "unseen":
             yield from on_past.unseen(subject)
         case "facts":
@@ -92,6 +94,16 @@ def _of_record(subject: Subject, intent: str, said: str, desk: Desk) -> Iterator
             )
         case _:
             yield from help_of(subject)
+
+
+def recalled(subject: Subject, desk: Desk) -> Subject:
+    """With the past incidents as they are known now: what fixed one may have been recorded since the diagnosis."""
+    if desk.similar is None or subject.stored is None:
+        return subject
+    try:
+        return replace(subject, result={**subject.result, "similar": list(desk.similar(subject))})
+    except TriageError:
+        return subject  # those that were known then
 
 
 def help_of(subject: Subject | None) -> Iterator[Event]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from triage import report
-from triage.chat import on_cause, on_course, on_history, on_log, on_past, on_remedy
+from triage.chat import answers, on_cause, on_course, on_history, on_log, on_past, on_remedy
 from triage.chat.desk import Desk
 from triage.chat.said import say
 from triage.chat.values import Event, Subject
@@ -79,7 +79,6 @@ def run(name: str, rest: str, subject: Subject | None, desk: Desk) -> Iterator[E
 _PLAIN: dict[str, Callable[[Subject], Iterator[Event]]] = {
     "/timeline": on_course.timeline,
     "/hypotheses": on_cause.hypotheses,
-    "/similar": on_past.similar,
     "/runs": on_past.runs,
     "/handover": on_past.handover,
 }
@@ -93,6 +92,8 @@ def _with_words(name: str, rest: str, subject: Subject, desk: Desk) -> Iterator[
         case "/log":
             words = [word for word in rest.split() if word.lower() not in ("rank", "node", "file", "line")]
             yield from on_log.log(subject, *words[:2] or [""])
+        case "/similar":
+            yield from on_past.similar(answers.recalled(subject, desk))
         case "/suspects":
             yield from on_remedy.which_nodes(subject)
             yield from on_course.first_ranks(subject)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from triage.chat.intents import Embed
 from triage.chat.values import Subject
@@ -25,6 +25,7 @@ class Desk:
     incidents: None where there is no database yet; chats: None where the conversation is not kept; open_incident: Errors
     NotFoundError, StoreError; resolve: records an outcome and returns in words what came of it, None where this face may not;
     save: writes a report to a file that the user names and returns its place, None where there is no disk to write to;
+    similar: past incidents like this one as they are known now, in the form of the result, None where it is not asked anew;
     embed: for questions in unforeseen words; talker: the model, None where none is set.
     """
 
@@ -37,5 +38,6 @@ class Desk:
     chats: ChatStore | None = None
     resolve: Callable[[int, Verdict], Sequence[str]] | None = None
     save: Callable[[str, str], str] | None = None
+    similar: Callable[[Subject], Sequence[Mapping[str, Any]]] | None = None
     embed: Embed | None = None
     talker: Talker | None = None

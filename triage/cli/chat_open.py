@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from triage import kb, learned, pipeline
 from triage.chat.desk import Desk
+from triage.chat.said import unquoted
 from triage.chat.values import OpenedLog, Subject
 from triage.cli import output, wiring
 from triage.cli.who import user
@@ -151,9 +152,28 @@ class Opened:
             chats=ChatStore.open(self.chosen.database_url) if kept else None,
             resolve=self._resolve if self.store is not None else None,
             save=_save,
+            similar=self._similar,
             embed=_embedder(),
             talker=self._talker(),
         )
+
+    def _similar(self, subject: Subject) -> Sequence[Mapping[str, Any]]:
+        from triage.cli import recalling
+        from triage.report import as_json
+        from triage.retrieve.rank import Query
+
+        r = subject.result
+        roots = [e for e in r["evidence"] if e["role"] == "root"] or list(r["evidence"])
+        query = Query(
+            text="\n".join((unquoted(subject, r["root_cause"]), *dict.fromkeys(e.get("title", "") for e in roots))),
+            failure_type=r["failure_type"],
+            root_cause_class=r["root_cause_class"],
+            error_strings=tuple(dict.fromkeys(e["text"] for e in roots)),
+            fingerprint=r.get("fingerprint", ""),
+            signatures=tuple(dict.fromkeys(e["signature"] for e in roots if e.get("signature"))),
+            incident=subject.incident,
+        )
+        return [as_json.similar(found) for found in recalling.similar(self.chosen, query, recalling.MAX_SIMILAR)[0]]
 
     def _resolve(self, incident: int, verdict: Verdict) -> Sequence[str]:
         from triage.cli import resolving, rules_signatures
