@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import shutil
 import sys
 import tempfile
@@ -86,7 +87,8 @@ def diagnose(triage: Run, slurm: Cluster, job: str, **env: str) -> dict[str, Any
     key = (job, *env.values())
     if key not in _known:
         asked = ("--llm", "off", "--no-record", "--format", "json")
-        done = triage("diagnose", "--job", job, *asked, **(slurm.env | env))
+        own = {"TRIAGE_HOME": str(slurm.dir / "index")}  # one index for all
+        done = triage("diagnose", "--job", job, *asked, **(slurm.env | own | env))
         assert done.stdout, done.stderr
         _known[key] = json.loads(done.stdout)
     return _known[key]
@@ -224,6 +226,18 @@ def test_the_tasks_of_an_array_are_diagnosed_once(slurm: Cluster, jobs: dict[str
     until(lambda: "ended with 0" in log.read_text(), "a diagnosis", 120)
     _put(slurm.dir / "epilog", NOTHING)
     assert log.read_text().count(f"called: diagnose --job {array} --quiet as root") == 1
+
+
+def test_the_controller_s_epilog_works_too_and_reads_as_the_job_s_user(slurm: Cluster, jobs: dict[str, str]) -> None:
+    (slurm.dir / "settings").write_text(f"TRIAGE_NOTIFY='slack:x y'\nSLURM_CONF={slurm.env['SLURM_CONF']}\n")
+    slurm.dir.chmod(0o755)
+    log = _install(slurm, "epilog-slurmctld", _stub(slurm))
+    job = slurm.submit("exit 3", "--uid=nobody", "--output=/dev/null", "--chdir=/")
+    slurm.wait(job)
+    until(lambda: "ended with 0" in log.read_text(), "a diagnosis", 120)
+    _put(slurm.dir / "epilog-slurmctld", NOTHING)
+    home = pwd.getpwnam("nobody").pw_dir
+    assert f"called: diagnose --job {job} --quiet --notify settings as nobody in {home}\n" in log.read_text()
 
 
 @pytest.mark.parametrize(

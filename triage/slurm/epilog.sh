@@ -59,7 +59,7 @@ diagnose() { # $1: what to diagnose
 
 work() {
     cd /
-    PATH=$PATH:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin
+    export PATH="$PATH:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin" # the controller gives none
     if [ -r "$SETTINGS" ]; then
         set -a
         # shellcheck disable=SC1090
