@@ -37,7 +37,7 @@ test: install-dev
 
 # What `make test` leaves out: tests that need a service of this machine, or torch.
 test-rest: install-torch
-	$(BIN)/python -m pytest -n $$((2 * $(CORES))) --dist loadfile -m "service or torch" # they wait more than they compute
+	$(BIN)/python -m pytest -n $$(($(CORES) + 1)) --dist loadfile -m "service or torch" # they wait more than they compute
 
 test-all: install-torch
 	$(BIN)/python -m pytest
