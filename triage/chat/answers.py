@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from triage.chat import codes, intents, on_cause, on_course, on_log, on_past, on_remedy
@@ -38,55 +38,44 @@ def _could_be(said: str, labels: Taxonomy, by_id: bool) -> bool:
     return begins in (["is"], ["was"], ["maybe"], ["perhaps"]) and on_cause.names_a_type(labels, said, by_id)
 
 
+# Answers from the incident alone, by what is asked for.
+_OF_INCIDENT: Mapping[str, Callable[[Subject], Iterator[Event]]] = {
+    "why": on_cause.why,
+    "whose": on_cause.whose_fault,
+    "sure": on_cause.how_sure,
+    "when": on_course.when,
+    "timeline": on_course.timeline,
+    "ranks": on_course.first_ranks,
+    "nodes": on_remedy.which_nodes,
+    "restart": on_remedy.restart,
+    "lost": on_remedy.lost,
+    "progress": on_remedy.progress,
+    "unseen": on_past.unseen,
+    "facts": on_past.facts,
+    "handover": on_past.handover,
+}
+
+
 def by_code(subject: Subject, intent: str, said: str, desk: Desk) -> Iterator[Event]:
     """intent: of intent_of, not ""."""
+    if answer := _OF_INCIDENT.get(intent):
+        yield from answer(subject)
+        return
     match intent:
-        case "why":
-            yield from on_cause.why(subject)
-        case "whose":
-            yield from on_cause.whose_fault(subject)
-        case "sure":
-            yield from on_cause.how_sure(subject)
-        case "when":
-            yield from on_course.when(subject)
-        case "timeline":
-            yield from on_course.timeline(subject)
-        case "ranks":
-            yield from on_course.first_ranks(subject)
         case "else":
             yield from on_cause.could_it_be(subject, desk.labels, said)
         case "todo":
             yield from on_remedy.what_to_do(subject, desk.labels)
-        case "nodes":
-            yield from on_remedy.which_nodes(subject)
         case "node":
             yield from on_log.about_node(subject, said)
-        case "restart":
-            yield from on_remedy.restart(subject)
-        case "lost":
-            yield from on_remedy.lost(subject)
-        case "progress":
-            yield from on_remedy.progress(subject)
-        case _:
-            yield from _of_record(subject, intent, said, desk)
-
-
-def _of_record(subject: Subject, intent: str, said: str, desk: Desk) -> Iterator[Event]:
-    match intent:
-        case "fixed":
-            yield from on_past.what_fixed_it(recalled(subject, desk))
-        case "before":
-            yield from on_past.before(recalled(subject, desk))
-        case "unseen":
-            yield from on_past.unseen(subject)
-        case "facts":
-            yield from on_past.facts(subject)
-        case "handover":
-            yield from on_past.handover(subject)
         case "log":
             yield from on_log.around_failure(subject, said)
         case "codes":
             yield from codes.explain(said, desk.matcher(), desk.labels, subject)
+        case "fixed":
+            yield from on_past.what_fixed_it(recalled(subject, desk))
+        case "before":
+            yield from on_past.before(recalled(subject, desk))
         case "thanks":
             yield say(
                 "You're welcome."
