@@ -20,15 +20,14 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 
 from triage.errors import UsageError
-from triage.text import how_many, printable
+from triage.text import HOST, how_many, printable
 
 MOST_OUT = 64 << 20  # bytes of one command's output that are kept
 MOST_ERR = 1 << 20
 _TICK = 0.2  # seconds between two looks at whether it ended
 _GRACE = 1.0  # seconds that a process has to end when it is told to, and its pipes to close after it
 
-_NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
-_SSH_NODE = re.compile(rf"(?:[A-Za-z0-9_][A-Za-z0-9._-]{{0,63}}@)?(?:{_NODE.pattern}|[0-9A-Fa-f:]{{2,39}})")
+_SSH_NODE = re.compile(rf"(?:[A-Za-z0-9_][A-Za-z0-9._-]{{0,63}}@)?(?:{HOST.pattern}|[0-9A-Fa-f:]{{2,39}})")
 _JOB = re.compile(r"\d{1,18}(?:[_+]\d{1,9})?")
 _TASK_ENDED = re.compile(rb"^srun: error: \S+: tasks? [\d,-]+: ", re.MULTILINE)
 _ORDERS = {"srun": rb"^srun: (?:error|fatal): ", "kubectl": rb"(?i)^(?:error|unable to|fatal)\b"}
@@ -71,7 +70,7 @@ class Reach:
 def local() -> Reach:
     """This machine."""
     name = platform.node()
-    return Reach((name if _NODE.fullmatch(name) else "localhost",), lambda _node, argv: list(argv))
+    return Reach((name if HOST.fullmatch(name) else "localhost",), lambda _node, argv: list(argv))
 
 
 def srun(job_id: str, nodes: Iterable[str]) -> Reach:
@@ -83,7 +82,7 @@ def srun(job_id: str, nodes: Iterable[str]) -> Reach:
     if not _JOB.fullmatch(job_id):
         raise UsageError(f"{printable(job_id)!r} is no id of a Slurm job", "give a number, such as 4711 or 4711_3")
     step = ["srun", f"--jobid={job_id}", "--overlap", "--gres=gpu:0", "--mpi=none", "--chdir=/", "-N1", "-n1"]
-    return Reach(_named(nodes, _NODE), lambda node, argv: [*step, "-w", node, "--", *argv], "srun")
+    return Reach(_named(nodes, HOST), lambda node, argv: [*step, "-w", node, "--", *argv], "srun")
 
 
 def ssh(nodes: Iterable[str], options: Sequence[str] = ()) -> Reach:
@@ -94,10 +93,10 @@ def ssh(nodes: Iterable[str], options: Sequence[str] = ()) -> Reach:
 
 def kubectl(pods: Iterable[str], namespace: str = "", container: str = "") -> Reach:
     """The pods are the nodes. Errors: UsageError."""
-    place = [*(("-n", *_named([namespace], _NODE)) if namespace else ())]
-    inside = [*(("-c", *_named([container], _NODE)) if container else ())]
+    place = [*(("-n", *_named([namespace], HOST)) if namespace else ())]
+    inside = [*(("-c", *_named([container], HOST)) if container else ())]
     return Reach(
-        _named(pods, _NODE),
+        _named(pods, HOST),
         lambda pod, argv: ["kubectl", "exec", "-i", *place, pod, *inside, "--", *argv],
         "kubectl",
     )

@@ -12,7 +12,7 @@ _UNSEEN = re.compile(
     "\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
 _NO_END = re.compile(r"['\"]?(?:[$`~{]|[&*!]\S)|;[A-Za-z]")
-_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,253}")
+HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")  # no option, no path, no word of a shell
 
 _LEAD = 20  # characters before a reason that say whose it is
 # How programs say why: a status, a refusal, something that is not there.
@@ -74,7 +74,7 @@ def excluding(scheduler: str, hosts: Iterable[str]) -> str:
     PBS and Kubernetes have none: their hosts are closed (`closing`) before the job is submitted again.
     """
     named = tuple(dict.fromkeys(hosts))
-    if not named or not all(map(_HOST.fullmatch, named)):
+    if not named or not all(map(HOST.fullmatch, named)):
         return ""
     if scheduler == "slurm":
         return f"--exclude={shlex.quote(host_list(named))}"
@@ -92,7 +92,7 @@ def closing(scheduler: str, hosts: Iterable[str], reason: str) -> str:
     reason: one word, such as triage:ecc-error.
     """
     named = tuple(dict.fromkeys(hosts))
-    if not named or not all(map(_HOST.fullmatch, named)) or not re.fullmatch(r"[\w:-]+", reason, re.ASCII):
+    if not named or not all(map(HOST.fullmatch, named)) or not re.fullmatch(r"[\w:-]+", reason, re.ASCII):
         return ""
     apart, folded = " ".join(named), shlex.quote(host_list(named))
     return {

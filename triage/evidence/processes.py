@@ -54,7 +54,8 @@ class Processes:
 
 
 def short(node: str) -> str:
-    return node if node[:1].isdigit() else node.split(".", 1)[0]
+    """Schedulers know a node by its first name; an address stays whole."""
+    return node if node.replace(".", "").isdigit() else node.split(".", 1)[0]
 
 
 def processes(log: JobLog, gone: Iterable[Fallen], asked: Iterable[str] = ()) -> Processes:

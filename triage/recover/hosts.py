@@ -8,15 +8,14 @@ from collections.abc import Sequence
 
 from triage.errors import UsageError
 from triage.slurm.hostlist import expand
-from triage.text import closing, host_list, printable
+from triage.text import HOST, closing, host_list, printable
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 _LIST = re.compile(r"(?:[\w.,-]|\[[\d,-]+\])+", re.ASCII)
 
 
 def is_name(text: str) -> bool:
     """No option, no path, no word of a shell."""
-    return _NAME.fullmatch(text) is not None
+    return HOST.fullmatch(text) is not None
 
 
 def named(text: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from triage.diagnose.suspects import NODE_TYPES
+from triage.evidence.processes import short
 from triage.recover import hung, restart
 from triage.recover.budget import Budget, budget
 from triage.recover.hosts import draining, is_name
@@ -62,7 +63,7 @@ class Case:
     def suspects(self) -> tuple[str, ...]:
         """Nodes that the diagnosis or a test accuses, by the names that the scheduler knows."""
         named = [*self.result.get("suspects", {}).get("nodes", []), *self.without]
-        return tuple(dict.fromkeys(_short(node) for node in named if is_name(node)))
+        return tuple(dict.fromkeys(short(node) for node in named if is_name(node)))
 
     @property
     def cited(self) -> tuple[str, ...]:
@@ -72,11 +73,6 @@ class Case:
     def type(self) -> str:
         found = str(self.result.get("failure_type", ""))
         return found if re.fullmatch(r"[\w-]{1,60}", found, re.ASCII) else "unknown"
-
-
-def _short(node: str) -> str:
-    """Schedulers know a node by its first name; an address stays whole."""
-    return node if node.replace(".", "").isdigit() else node.split(".", maxsplit=1)[0]
 
 
 def scheduler_of(result: Mapping[str, Any], known: str = "") -> str:
