@@ -7,7 +7,6 @@ wrote. A server is one process and needs no lock. One collection an embedding: v
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import re
 import shutil
@@ -15,10 +14,10 @@ import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from triage import disk
-from triage.errors import IndexBrokenError, IndexUnavailableError, TriageError, UsageError
+from triage.errors import IndexBrokenError, IndexUnavailableError, TriageError
+from triage.retrieve.chroma_url import authorization, port_of, split_url, without_password
 from triage.retrieve.embedding import first_line
 from triage.retrieve.index import Entry, Hit, Vector
 
@@ -256,10 +255,14 @@ def _server(url: str) -> Any:
     import chromadb
 
     parts = split_url(url)
-    headers = _authorization(parts.username, parts.password)
-    _ask(f"{parts.scheme}://{parts.hostname}:{_port(parts)}/api/v2/heartbeat", headers)
+    headers = authorization(parts.username, parts.password)
+    _ask(f"{parts.scheme}://{parts.hostname}:{port_of(parts)}/api/v2/heartbeat", headers)
     client = chromadb.HttpClient(
-        host=str(parts.hostname), port=_port(parts), ssl=parts.scheme == "https", headers=headers, settings=_settings()
+        host=str(parts.hostname),
+        port=port_of(parts),
+        ssl=parts.scheme == "https",
+        headers=headers,
+        settings=_settings(),
     )
     # Chroma's session waits for ever; one that stops answering must not hold a diagnosis.
     session = getattr(getattr(client, "_server", None), "_session", None)
@@ -273,30 +276,3 @@ def _ask(url: str, headers: Mapping[str, str]) -> None:
     import httpx
 
     httpx.get(url, headers=dict(headers), timeout=_HTTP_SECONDS / 2).raise_for_status()
-
-
-def split_url(url: str) -> Any:
-    """Errors: UsageError unless it is http(s)://[user:password@]host[:port]."""
-    try:
-        parts = urlsplit(url)
-        port_is_good = parts.port is None or parts.port > 0
-    except ValueError:
-        parts, port_is_good = urlsplit(""), False
-    if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_good or parts.path.strip("/"):
-        raise UsageError(f"TRIAGE_CHROMA_URL is {without_password(url)!r}", "use http://host:port")
-    return parts
-
-
-def _port(parts: Any) -> int:
-    return parts.port or (443 if parts.scheme == "https" else 8000)
-
-
-def _authorization(user: str | None, password: str | None) -> dict[str, str]:
-    if not user:
-        return {}
-    pair = f"{unquote(user)}:{unquote(password or '')}"
-    return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
-
-
-def without_password(url: str) -> str:
-    return re.sub(r"(?<=//)[^/@]*@", "", url)
