@@ -23,6 +23,7 @@ from triage.cli import wiring
 from triage.domain import Diagnosis
 from triage.evaluation import staging
 from triage.evaluation.cases import Case, load_cases
+from triage.parts import Parts
 from triage.store.incidents import IncidentStore
 from triage.store.values import Verdict
 
@@ -63,7 +64,7 @@ def diagnosed(kept: Path | None = None) -> list[Diagnosed]:
     return found
 
 
-def _diagnosed(case: Case, parts: pipeline.Parts, scratch: Path) -> Diagnosed:
+def _diagnosed(case: Case, parts: Parts, scratch: Path) -> Diagnosed:
     task = staging.stage(case, scratch)
     paths = [str(task.job / name) for name in task.inputs]
     whole, _ = pipeline.diagnose(paths, parts)

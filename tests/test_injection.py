@@ -20,6 +20,7 @@ from tests.openai_server import Asked, OpenAIServer
 from triage import config, kb, pipeline
 from triage.cli import asking, wiring
 from triage.llm.private import Private
+from triage.parts import Parts
 from triage.report.markdown import render_markdown
 from triage.report.text import render_text
 
@@ -116,7 +117,7 @@ ORDERS = {
 def diagnosed(path: Path, private: Private | None) -> dict[str, Any]:
     known = wiring.knowledge()
     explain = asking.explain(private, config.load({}), known.matcher, lambda _text: None)
-    parts = pipeline.Parts(known, kb.filter_rules(), explain=explain)
+    parts = Parts(known, kb.filter_rules(), explain=explain)
     return pipeline.diagnose([str(path)], parts)[1]
 
 

@@ -19,7 +19,7 @@ from triage.domain import Diagnosis, Filed, FilterRule, JobPrint, LearnedRule, R
 from triage.evidence.jobprint import job_print
 from triage.evidence.match import Matcher
 from triage.ingest import assemble, boundaries
-from triage.pipeline import Parts
+from triage.parts import Parts
 from triage.runbooks import runbooks
 from triage.store.incidents import IncidentStore
 from triage.store.rules import RuleStore

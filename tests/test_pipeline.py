@@ -10,7 +10,7 @@ from triage import kb, pipeline
 from triage.diagnose.judge import Knowledge
 from triage.domain import Diagnosis, Folded
 from triage.evidence.match import Matcher
-from triage.pipeline import Parts
+from triage.parts import Parts
 from triage.runbooks import runbooks
 
 

@@ -15,6 +15,7 @@ from triage.compress.verify import Verifier
 from triage.diagnose.judge import judge
 from triage.domain import JobPrint, LearnedRule
 from triage.llm.values import ChatModel
+from triage.parts import Parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Learnt:
     notes: tuple[str, ...] = ()
 
 
-def learn(paths: Sequence[str], parts: pipeline.Parts, school: School) -> Learnt:
+def learn(paths: Sequence[str], parts: Parts, school: School) -> Learnt:
     """Errors: InputError if nothing is readable; those of `known` and `keep`. A model that fails is a note."""
     log = pipeline.read(paths, parts)
     job = log.kind if log.kind is not None and log.kind.features else None

@@ -20,10 +20,11 @@ from triage.evidence.match import Matcher
 from triage.ingest.again import raw_lines
 from triage.llm.limits import Limits
 from triage.llm.values import ChatModel
+from triage.parts import Parts
 from triage.runbooks import runbooks
 
 KNOWLEDGE = Knowledge(kb.taxonomy(), Matcher(kb.signatures()), kb.cascades(), runbooks())
-PARTS = pipeline.Parts(KNOWLEDGE, kb.filter_rules())
+PARTS = Parts(KNOWLEDGE, kb.filter_rules())
 HIDDEN = (
     3000  # the line of RING_LOG that the compressed log leaves out as routine, with a number that stands nowhere else
 )

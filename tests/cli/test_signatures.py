@@ -18,6 +18,7 @@ from triage import config, pipeline
 from triage.cli import incidents, rules, wiring
 from triage.domain import LearnedSignature, RuleOrigin
 from triage.errors import UsageError
+from triage.parts import Parts
 from triage.store.signatures import SignatureStore
 
 ONE = "learned-signature.1"
@@ -172,7 +173,7 @@ def test_an_exception_that_only_its_class_is_known_of(tmp_path: Path) -> None:
 def test_an_evaluation_takes_no_notice_of_it(learned: LearnedSignature) -> None:
     run(rules.app, "approve", ONE)
 
-    def ids(parts: pipeline.Parts) -> set[str]:
+    def ids(parts: Parts) -> set[str]:
         return {s.id for s in parts.knowledge.matcher.signatures}
 
     settings = config.load()

@@ -10,17 +10,18 @@ import pytest
 from triage import pipeline
 from triage.cli import wiring
 from triage.domain import Diagnosis
+from triage.parts import Parts
 
 Diagnose = Callable[..., Diagnosis]  # name_of_file="text", or a mapping of names
 
 
 @pytest.fixture(scope="session")
-def whole() -> pipeline.Parts:
+def whole() -> Parts:
     return wiring.parts(wiring.settings("off"), lambda _text: None, record=False, similar=False)
 
 
 @pytest.fixture
-def diagnosed(whole: pipeline.Parts, tmp_path: Path) -> Diagnose:
+def diagnosed(whole: Parts, tmp_path: Path) -> Diagnose:
     """A function of {name: text}: the diagnosis of these files; citations name them without the folder."""
 
     def diagnose(files: dict[str, str]) -> Diagnosis:

@@ -14,7 +14,7 @@ from typing import Any
 from triage.cli import wiring
 from triage.config import Settings
 from triage.errors import UsageError
-from triage.pipeline import Parts
+from triage.parts import Parts
 
 
 def plain(settings: Settings) -> Parts:

@@ -11,7 +11,7 @@ from triage.config import Settings
 from triage.domain import Diagnosis, Folded, JobLog, Similar
 from triage.evidence.match import Matcher
 from triage.llm.private import Private
-from triage.pipeline import Explain, Tell
+from triage.parts import Explain, Tell
 
 NO_PRICES = "TRIAGE_LLM_MOST_COST bounds nothing without TRIAGE_LLM_PRICE_IN and TRIAGE_LLM_PRICE_OUT"
 _MOST_INCIDENTS = 5

@@ -20,6 +20,7 @@ from triage.domain import Diagnosis, Folded, JobLog, RawLine
 from triage.errors import InputError, NotFoundError, StoreError, UsageError
 from triage.ingest import identity
 from triage.ingest.again import raw_lines
+from triage.parts import Parts
 from triage.store.values import Filters, StoredIncident, Verdict
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class Opened:
             raise UsageError("triage chat reads questions from stdin, no log", "give the log as a file")
         return self._diagnosed(paths, self._parts(record), record)
 
-    def _diagnosed(self, paths: Sequence[str], parts: pipeline.Parts, record: bool) -> Subject:
+    def _diagnosed(self, paths: Sequence[str], parts: Parts, record: bool) -> Subject:
         kept: list[tuple[JobLog, Diagnosis]] = []
 
         def keep(log: JobLog, _folded: Folded, rules: Diagnosis) -> Diagnosis:
@@ -104,7 +105,7 @@ class Opened:
         stored = self.store.get(number) if number is not None and self.store else None
         return Subject(document, lambda: OpenedLog(*kept[0], raw_lines), number, stored)
 
-    def _parts(self, record: bool) -> pipeline.Parts:
+    def _parts(self, record: bool) -> Parts:
         without = replace(self.chosen, llm="off")  # the model answers in the conversation
         rules = wiring.learned_rules(without, writes=record)
         parts = wiring.parts(without, output.teller(self._quiet), record=record, rules=rules)
@@ -176,16 +177,16 @@ class Opened:
         return [as_json.similar(found) for found in recalling.similar(self.chosen, query, recalling.MAX_SIMILAR)[0]]
 
     def _resolve(self, incident: int, verdict: Verdict) -> Sequence[str]:
+        from triage import outcomes
         from triage.cli import resolving, rules_signatures
-        from triage.store import verdicts
 
         assert self.store is not None
-        labels = kb.taxonomy()
-        verdicts.check(verdict, labels.types, labels.root_cause_classes)
-        said = self.store.get(incident).summary.failure_type
-        kept = self.store.resolve(incident, verdict)
-        rules_signatures.after_outcome(incident, self.chosen.llm, kept.who, say=True)
-        return (resolving.told(incident, kept, said),)
+
+        def learn(kept: Verdict, _said: str) -> object:
+            return rules_signatures.after_outcome(incident, self.chosen.llm, kept.who, say=True)
+
+        kept = outcomes.resolve(self.store, incident, verdict, kb.taxonomy(), learn)
+        return (resolving.told(incident, kept.verdict, kept.said),)
 
     def _talker(self) -> Talker | None:
         model = wiring.model(self.chosen)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from triage.config import Settings
     from triage.domain import Diagnosis, Folded, JobLog
     from triage.llm.private import Private
-    from triage.pipeline import Parts
+    from triage.parts import Parts
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

@@ -21,7 +21,7 @@ from triage.following.follow import Follower
 from triage.following.learner import BackgroundLearner
 from triage.following.out import Printed, Written
 from triage.ingest import compressed, streams
-from triage.pipeline import Parts
+from triage.parts import Parts
 from triage.report.stream import StreamText
 
 _Counts = Mapping[str, int]

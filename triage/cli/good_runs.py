@@ -14,13 +14,14 @@ from triage.errors import InputError, StoreError
 from triage.evidence import profile
 from triage.evidence.profile import GoodRun
 from triage.ingest import sources
+from triage.parts import Parts
 
 if TYPE_CHECKING:
     from triage.store.good_runs import GoodRunStore
 _FILE = "sqlite:///"
 
 
-def of_files(paths: Sequence[str], parts: pipeline.Parts) -> GoodRun:
+def of_files(paths: Sequence[str], parts: Parts) -> GoodRun:
     """The run of these files. Errors: InputError when one of the paths cannot be read."""
     for path in paths:
         try:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import typer
 
 from triage.cli import output
 from triage.cli.incident_filters import filtered
 from triage.errors import UsageError
-from triage.store.values import Filters, Sort
+from triage.store.values import Filters, Sort, Verdict
 from triage.text import how_many
 
 if TYPE_CHECKING:
@@ -124,6 +124,7 @@ def resolve(
     A failure that no signature covers gives a candidate signature. At a terminal what is missing is asked.
     """
     chosen = output.check_format(format, ("text", "json"))
+    from triage import kb, outcomes
     from triage.cli import resolving, rules_signatures
     from triage.cli.who import user
 
@@ -133,12 +134,16 @@ def resolve(
         found = store.get(incident)
         if not given.complete and sys.stdin.isatty() and sys.stderr.isatty():
             given = resolving.ask(given, found)
-        kept = store.resolve(incident, given.as_verdict(user()))
-    if chosen == "text":
-        output.write_last(resolving.told(incident, kept, found.summary.failure_type))
-    learnt = rules_signatures.after_outcome(incident, llm, kept.who, say=chosen == "text")
+
+        def learn(verdict: Verdict, said: str) -> dict[str, Any] | None:
+            if chosen == "text":
+                output.write_last(resolving.told(incident, verdict, said))
+            return rules_signatures.after_outcome(incident, llm, verdict.who, say=chosen == "text")
+
+        kept = outcomes.resolve(store, incident, given.as_verdict(user()), kb.taxonomy(), learn)
     if chosen == "json":
-        output.write_last(json.dumps(resolving.as_json(incident, kept) | {"learned": learnt}, ensure_ascii=False))
+        document = resolving.as_json(incident, kept.verdict) | {"learned": kept.learnt}
+        output.write_last(json.dumps(document, ensure_ascii=False))
 
 
 @app.command()

@@ -12,7 +12,7 @@ from triage.config import Settings
 from triage.domain import JobPrint, LearnedRule
 from triage.errors import UsageError
 from triage.learning import Learnt, School
-from triage.pipeline import Parts, Tell
+from triage.parts import Parts, Tell
 
 
 def learn(paths: Sequence[str], settings: Settings, tell: Tell, options: Options, by: str, keep: bool = True) -> Learnt:

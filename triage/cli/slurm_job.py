@@ -14,7 +14,7 @@ from triage.cli.who import user_of
 from triage.domain import SlurmJob
 from triage.errors import InputError
 from triage.ingest.streams import Input
-from triage.pipeline import AskedJob
+from triage.parts import AskedJob
 from triage.redact import redact
 from triage.slurm import account, choose, ids, logs
 from triage.slurm.client import Found, Slurm

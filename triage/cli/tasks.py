@@ -14,7 +14,7 @@ from triage.cli import slurm_job, wiring
 from triage.cli.slurm_job import Case
 from triage.config import Settings
 from triage.domain import Diagnosis, Folded, JobLog
-from triage.pipeline import Explain, Parts
+from triage.parts import Explain, Parts
 
 if TYPE_CHECKING:
     from triage.evidence.profile import GoodRun

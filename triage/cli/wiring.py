@@ -17,7 +17,7 @@ from triage.domain import Diagnosis, Filed, History, LearnedSignature, Similar
 from triage.errors import IndexUnavailableError, TriageError
 from triage.evidence.match import Matcher
 from triage.learned import ROUTINE_SIGNATURES, Rules
-from triage.pipeline import Parts, Recall, Record, Remember, Tell
+from triage.parts import Parts, Recall, Record, Remember, Tell
 from triage.runbooks import runbooks
 
 if TYPE_CHECKING:

@@ -25,8 +25,9 @@ from triage.evaluation.memory import Peak
 from triage.ingest import sources
 from triage.llm.limits import Prices
 from triage.llm.values import ChatModel
+from triage.parts import Parts
 
-MakeParts = Callable[[Settings], pipeline.Parts]  # must be importable, for it goes to another process
+MakeParts = Callable[[Settings], Parts]  # must be importable, for it goes to another process
 MakeModel = Callable[[Settings], ChatModel | None]
 Prepare = Callable[[Settings], None]
 
@@ -103,7 +104,7 @@ def serve(link: Connection, setup: Setup, first: bool) -> None:
         shutil.rmtree(setup.scratch, ignore_errors=True)
 
 
-def _do(task: Task, parts: pipeline.Parts, peak: Peak) -> Done:
+def _do(task: Task, parts: Parts, peak: Peak) -> Done:
     os.chdir(task.job)
     done = Done()
     _diagnose(task, parts, peak, done)
@@ -112,7 +113,7 @@ def _do(task: Task, parts: pipeline.Parts, peak: Peak) -> Done:
     return done
 
 
-def _diagnose(task: Task, parts: pipeline.Parts, peak: Peak, done: Done) -> None:
+def _diagnose(task: Task, parts: Parts, peak: Peak, done: Done) -> None:
     folded: list[Folded] = []
     peak.start()
     started = time.perf_counter()
