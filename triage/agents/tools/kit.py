@@ -21,7 +21,7 @@ MOST_NUMBER = 10**12
 MOST_ARGUMENTS = 20_000  # characters of the arguments of a call
 RESULT = "diagnose-tool"
 _KEPT_ARGUMENTS = 300  # characters, in the record of a use
-_TYPES: Mapping[str, type] = {"string": str, "integer": int}
+_TYPES: Mapping[str, type] = {"string": str, "integer": int, "array": list}
 
 
 class ToolError(Exception):
@@ -45,27 +45,38 @@ class Tool:
     run: Callable[[Mapping[str, Any]], Found]
 
 
+def spec(name: str, description: str, **arguments: tuple[str, str, bool]) -> ToolSpec:
+    """arguments: name to type (string, integer, or array of strings), meaning, whether it must be given."""
+    schema = {
+        "type": "object",
+        "properties": {name: _schema(kind, means) for name, (kind, means, _) in arguments.items()},
+        "required": [name for name, (_, _, must) in arguments.items() if must],
+    }
+    return ToolSpec(name, description, schema)
+
+
+def _schema(kind: str, means: str) -> dict[str, Any]:
+    items = {"items": {"type": "string"}} if kind == "array" else {}
+    return {"type": kind, **items, "description": means}
+
+
 def tool(
     name: str, description: str, run: Callable[[Mapping[str, Any]], Found], **arguments: tuple[str, str, bool]
 ) -> Tool:
-    """arguments: name to type (string or integer), meaning, whether it must be given."""
-    schema = {
-        "type": "object",
-        "properties": {name: {"type": kind, "description": means} for name, (kind, means, _) in arguments.items()},
-        "required": [name for name, (_, _, must) in arguments.items() if must],
-    }
-    return Tool(ToolSpec(name, description, schema), run)
+    """arguments: as those of spec."""
+    return Tool(spec(name, description, **arguments), run)
 
 
 @dataclass(slots=True)
 class Toolbox:
     """seen: is given the lines and names of the job that a call showed; uses: each call, in order; result: the prompt
-    that fences what a tool found."""
+    that fences what a tool found; most: characters of one answer."""
 
     tools: Sequence[Tool]
     seen: Callable[[Sequence[LogLine], Sequence[str]], None]
     uses: list[ToolUse] = field(default_factory=list)
     result: str = RESULT
+    most: int = MOST_CHARS
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -73,19 +84,23 @@ class Toolbox:
 
     def use(self, call: ToolCall) -> str:
         """What the model is told. Never fails: what cannot be done is said in words."""
+        return self.answer(call)[0]
+
+    def answer(self, call: ToolCall) -> tuple[str, str]:
+        """What the model is told, and why it was not done, "" where it was."""
         try:
-            text, shown = _bounded(found := self._run(call))
+            text, shown = _bounded(found := self._run(call), self.most)
         except (ToolError, TriageError) as error:
             return self._not_done(call, str(error))
         except Exception as error:  # noqa: BLE001 - whatever a model asks for, the diagnosis goes on
             return self._not_done(call, f"the tool failed ({type(error).__name__})")
         self.seen(shown, found.names)
         self._note(call, len(shown))
-        return self._fenced(call.name, text)
+        return self._fenced(call.name, text), ""
 
-    def _not_done(self, call: ToolCall, why: str) -> str:
+    def _not_done(self, call: ToolCall, why: str) -> tuple[str, str]:
         self._note(call, 0, problem=why)
-        return self._fenced(call.name, f"not done: {why}")
+        return self._fenced(call.name, f"not done: {why}"), why
 
     def _fenced(self, name: str, text: str) -> str:
         return prompts.load(self.result).fill(name=name[:60], result=text)
@@ -107,10 +122,10 @@ def shown(line: LogLine) -> str:
     return f"{line.file}:{line.number} {redact(line.text)[:MOST_LINE]}"
 
 
-def _bounded(found: Found) -> tuple[str, list[LogLine]]:
+def _bounded(found: Found, most: int) -> tuple[str, list[LogLine]]:
     """The text, and the lines of which there was room."""
     parts = [redact(line) for line in found.text.split("\n")] if found.text else []
-    room = MOST_CHARS - sum(map(len, parts))
+    room = most - sum(map(len, parts))
     lines = []
     for line in found.lines:
         said = shown(line)
@@ -119,7 +134,8 @@ def _bounded(found: Found) -> tuple[str, list[LogLine]]:
         room -= len(said) + 1
         lines.append(line)
         parts.append(said)
-    text = "\n".join(parts)[:MOST_CHARS]
+    text = "\n".join(parts)
+    text = text if len(text) <= most else f"{text[:most]}\n... cut here: there is no more room; ask for less"
     left = len(found.lines) - len(lines)
     return text + (f"\n... {left} more lines than there is room for; ask for less" if left else ""), lines
 
@@ -159,6 +175,8 @@ def _as(kind: str, value: Any, name: str) -> Any:
         value = int(value)
     if not isinstance(value, _TYPES[kind]) or isinstance(value, bool):
         raise ToolError(f"{name} must be of type {kind}")
+    if isinstance(value, list):
+        return [_as("string", item, f"each of {name}") for item in value]
     if isinstance(value, int) and not 0 <= value <= MOST_NUMBER:
         raise ToolError(f"{name} must be from 0 to {MOST_NUMBER}")
     return sound(value) if isinstance(value, str) else value

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from triage.agents.tools.kit import Found, Tool, tool
+from triage.agents.tools.kit import Found, Tool, spec
 from triage.agents.tools.look_up import look_up
 from triage.domain import Diagnosis, JobLog, LogFile, LogLine, Runbook, RunbookStep, Similar
 from triage.evidence import account
@@ -19,6 +19,26 @@ MOST_LINES = 40
 MOST_FILES = 40
 _SYSTEM = ("slurm", "sacct", "kubernetes", "kernel", "fabric")
 _WORD = re.compile(r"[a-z0-9]{3,}")
+
+SPECS = (
+    spec(
+        "job_facts",
+        "What was collected of the job, its scheduler and its nodes: files, accounting, lines of kernel and scheduler.",
+        node=("string", "only lines of this node", False),
+    ),
+    spec(
+        "look_up",
+        "What a signature of the knowledge base, an NVIDIA Xid, an exit code or a whole log line means.",
+        kind=("string", "signature, xid, exit-code or line", True),
+        what=("string", "the id, the number or the line", True),
+    ),
+    spec("search_runbooks", "What to do for a kind of failure.", words=("string", "a failure type, or words", True)),
+    spec(
+        "search_incidents",
+        "Past incidents of other jobs that are like these words, with what helped.",
+        words=("string", "an error line, or words", True),
+    ),
+)
 
 Incidents = Callable[[str], Sequence[Similar]]  # past incidents for words, the most alike first
 
@@ -35,34 +55,9 @@ class FactTools:
     incidents: Incidents | None = None
 
     def all(self) -> tuple[Tool, ...]:
-        text = "string"
-        found = [
-            tool(
-                "job_facts",
-                "What was collected of the job, its scheduler and its nodes: files, accounting, lines of kernel and scheduler.",
-                self.job_facts,
-                node=(text, "only lines of this node", False),
-            ),
-            tool(
-                "look_up",
-                "What a signature of the knowledge base, an NVIDIA Xid, an exit code or a whole log line means.",
-                self.look_up,
-                kind=(text, "signature, xid, exit-code or line", True),
-                what=(text, "the id, the number or the line", True),
-            ),
-            tool(
-                "search_runbooks",
-                "What to do for a kind of failure.",
-                self.search_runbooks,
-                words=(text, "a failure type, or words", True),
-            ),
-        ]
-        if self.incidents is not None:
-            about = "Past incidents of other jobs that are like these words, with what helped."
-            found.append(
-                tool("search_incidents", about, self.search_incidents, words=(text, "an error line, or words", True))
-            )
-        return tuple(found)
+        """As in SPECS; past incidents only where some can be searched."""
+        specs = SPECS if self.incidents is not None else SPECS[:-1]
+        return tuple(Tool(known, getattr(self, known.name)) for known in specs)
 
     def job_facts(self, asked: Mapping[str, Any]) -> Found:
         node = asked.get("node")
@@ -81,25 +76,31 @@ class FactTools:
 
     def search_incidents(self, asked: Mapping[str, Any]) -> Found:
         assert self.incidents is not None
-        found = self.incidents(asked["words"])
-        said = (
-            f"{s.incident} ({s.outcome}): {s.title}; why alike: {s.why}; what helped: {'; '.join(s.remediation[:3]) or 'not told'}"
-            for s in found
-        )
-        return Found(
-            "\n".join(["of other jobs; their nodes and numbers are not this job's", *said]) if found else "none"
-        )
+        return Found(incidents_told(self.incidents(asked["words"])))
 
     def search_runbooks(self, asked: Mapping[str, Any]) -> Found:
-        words = set(_WORD.findall(asked["words"].lower()))
-        exact = self.runbooks.get(asked["words"].strip())
-        books = [exact] if exact else sorted(self.runbooks.values(), key=lambda b: -self._likeness(b, words))[:2]
-        books = [b for b in books if b is exact or self._likeness(b, words)]
-        return Found("\n".join(line for book in books for line in _book(book)) or "no runbook has such words")
+        return Found(runbooks_for(asked["words"], self.runbooks, self.labels))
 
-    def _likeness(self, book: Runbook, words: set[str]) -> int:
-        kind = self.labels.types.get(book.id)
+
+def incidents_told(found: Sequence[Similar]) -> str:
+    said = (
+        f"{s.incident} ({s.outcome}): {s.title}; why alike: {s.why}; what helped: {'; '.join(s.remediation[:3]) or 'not told'}"
+        for s in found
+    )
+    return "\n".join(["of other jobs; their nodes and numbers are not this job's", *said]) if found else "none"
+
+
+def runbooks_for(asked: str, known: Mapping[str, Runbook], labels: Taxonomy) -> str:
+    """asked: a failure type, or words."""
+    words = set(_WORD.findall(asked.lower()))
+
+    def likeness(book: Runbook) -> int:
+        kind = labels.types.get(book.id)
         return len(words & set(_WORD.findall(f"{book.id} {book.title} {kind.means if kind else ''}".lower())))
+
+    exact = known.get(asked.strip())
+    books = [exact] if exact else [b for b in sorted(known.values(), key=likeness, reverse=True)[:2] if likeness(b)]
+    return "\n".join(line for book in books for line in _book(book)) or "no runbook has such words"
 
 
 def _file(file: LogFile) -> str:

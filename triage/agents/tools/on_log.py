@@ -9,7 +9,7 @@ from datetime import timedelta
 from itertools import islice
 from typing import Any
 
-from triage.agents.tools.kit import Found, Tool, ToolError, tool
+from triage.agents.tools.kit import Found, Tool, ToolError, spec
 from triage.domain import Diagnosis, JobLog, LogFile, LogLine, Moment, RawLine
 from triage.errors import InputError, KnowledgeError
 from triage.evidence.known import known_ranks
@@ -25,6 +25,35 @@ SEARCH_SECONDS = 5.0
 _BEFORE = 130  # lines read before those wanted: a private key that began there is known as one
 _AROUND = 10
 
+_TEXT, _NUMBER = "string", "integer"
+SPECS = (
+    spec(
+        "read_lines",
+        "Lines of a file around a line, as they stand.",
+        file=(_TEXT, "a file of the log", True),
+        line=(_NUMBER, "line number", True),
+        around=(_NUMBER, f"lines before and after, {_AROUND} if not given, at most {MOST_LINES // 2}", False),
+    ),
+    spec(
+        "search_log",
+        "Lines that hold a regular expression (RE2, not case-sensitive). All lines are searched, not only those shown.",
+        pattern=(_TEXT, "such as xid|fallen off", True),
+        file=(_TEXT, "only this file", False),
+    ),
+    spec(
+        "compare_ranks",
+        "What each rank said last; with a pattern, which ranks said something like it and which did not.",
+        pattern=(_TEXT, "regular expression", False),
+    ),
+    spec(
+        "timeline",
+        "Events in order of time; with file and line, all lines of all files around the time of that line.",
+        file=(_TEXT, "a file of the log", False),
+        line=(_NUMBER, "line number in it", False),
+        seconds=(_NUMBER, "before and after, 60 if not given", False),
+    ),
+)
+
 RawLines = Callable[[str, int], Iterator[RawLine]]  # the lines of a file from a number on; Errors: InputError
 
 
@@ -37,38 +66,8 @@ class LogTools:
     read: RawLines
 
     def all(self) -> tuple[Tool, ...]:
-        text, number = "string", "integer"
-        return (
-            tool(
-                "read_lines",
-                "Lines of a file around a line, as they stand.",
-                self.read_lines,
-                file=(text, "a file of the log", True),
-                line=(number, "line number", True),
-                around=(number, f"lines before and after, {_AROUND} if not given, at most {MOST_LINES // 2}", False),
-            ),
-            tool(
-                "search_log",
-                "Lines that hold a regular expression (RE2, not case-sensitive). All lines are searched, not only those shown.",
-                self.search_log,
-                pattern=(text, "such as xid|fallen off", True),
-                file=(text, "only this file", False),
-            ),
-            tool(
-                "compare_ranks",
-                "What each rank said last; with a pattern, which ranks said something like it and which did not.",
-                self.compare_ranks,
-                pattern=(text, "regular expression", False),
-            ),
-            tool(
-                "timeline",
-                "Events in order of time; with file and line, all lines of all files around the time of that line.",
-                self.timeline,
-                file=(text, "a file of the log", False),
-                line=(number, "line number in it", False),
-                seconds=(number, "before and after, 60 if not given", False),
-            ),
-        )
+        """As in SPECS."""
+        return tuple(Tool(known, getattr(self, known.name)) for known in SPECS)
 
     def read_lines(self, asked: Mapping[str, Any]) -> Found:
         file = self._file(asked["file"])
