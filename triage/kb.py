@@ -25,7 +25,7 @@ VERDICTS = ("confirmed", "corrected", "rejected", "none")  # of a past incident
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _KINDS = {
     "KnownIncident": "the incident", "Signature": "the signature", "FilterRule": "the filter rule", "Cascade": "the cascade",
-    "Runbook": "the runbook of", "RunbookStep": "a step", "When": "when",
+    "Runbook": "the runbook of", "RunbookStep": "a step", "When": "when", "Way": "a way",
 }  # fmt: skip
 _MACRO = re.compile(r"%\{(\w+)\}")
 T = TypeVar("T")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, get_args
 
 from triage import kb
-from triage.domain import PLACEHOLDERS, SHOWN, Runbook, Runbooks, RunbookStep, When
+from triage.domain import PLACEHOLDERS, SHOWN, Fetch, Runbook, Runbooks, RunbookStep, Way, When
 from triage.domain.labels import Risk
 from triage.errors import KnowledgeError
 from triage.risk import destroys
@@ -29,7 +30,8 @@ def runbooks() -> Runbooks:
     """All of them, one for every failure type of the taxonomy."""
     if lacking := missing():
         raise KnowledgeError(f"kb/runbooks/: no runbook for {', '.join(lacking)}", "every failure type needs one")
-    found = {path.stem: load_runbook(path) for path in _files()}
+    fetches = load_fetches(kb.root() / "fetch.yaml")
+    found = {path.stem: load_runbook(path, fetches) for path in _files()}
     return Runbooks(found, load_actions(kb.root() / "actions.yaml"))
 
 
@@ -43,18 +45,58 @@ def _files() -> list[Path]:
     return sorted((kb.root() / "runbooks").glob("*.yaml"))
 
 
-def load_runbook(path: Path) -> Runbook:
-    """kb/runbooks/TYPE.yaml. Errors: KnowledgeError with the file, the section and the step."""
+def load_runbook(path: Path, fetches: Mapping[str, Fetch] = MappingProxyType({})) -> Runbook:
+    """kb/runbooks/TYPE.yaml; fetches: those that it may name. Errors: KnowledgeError with the file, the section and the step."""
     doc = kb.read_yaml(path)
     if not isinstance(doc, dict):
         raise KnowledgeError(f"{path}: expected one runbook, found {type(doc).__name__}")
     kb.member(path.stem, kb.taxonomy().types, f"{path}: failure type")
     sections = {name: _steps(doc.get(name, []), path, name) for name in SECTIONS}
-    book = kb.build(Runbook, {**doc, "id": path.stem, **sections}, path)
+    listed = doc.get("fetch", [])
+    if not isinstance(listed, list):
+        raise KnowledgeError(f"{path}: fetch must be a list")
+    fetch = tuple(_fetch(entry, fetches, f"{path}: fetch") for entry in listed)
+    book = kb.build(Runbook, {**doc, "id": path.stem, **sections, "fetch": fetch}, path)
     kb.member(book.action, kb.taxonomy().actions, f"{path}: action")
-    for text in book.fetch:
-        _check_open(text, f"{path}: fetch")
     return book
+
+
+def load_fetches(path: Path) -> Mapping[str, Fetch]:
+    """kb/fetch.yaml: by the names that runbooks call them."""
+    doc = kb.read_yaml(path)
+    if not isinstance(doc, dict):
+        raise KnowledgeError(f"{path}: expected things to fetch with their ways")
+    return {str(name): _named_fetch(entry, f"{path}: {name}") for name, entry in doc.items()}
+
+
+def _named_fetch(entry: Any, where: str) -> Fetch:
+    if not isinstance(entry, dict) or set(entry) != {"what", "ways"} or not isinstance(entry["ways"], list):
+        raise KnowledgeError(f"{where}: expected what and a list of ways")
+    _check_open(str(entry["what"]), where)
+    return Fetch(str(entry["what"]), tuple(_way(way, where) for way in entry["ways"]))
+
+
+def _way(entry: Any, where: str) -> Way:
+    if not isinstance(entry, dict):
+        raise KnowledgeError(f"{where}: a way needs a command")
+    way = kb.build(Way, {**entry, "when": _when(entry, where)}, where)
+    _check_when(way.when, where)
+    _check_command(way.command, where)
+    if destroys("", way.command):
+        raise KnowledgeError(f"{where}: {way.command!r} does more than read")
+    return way
+
+
+def _fetch(entry: Any, fetches: Mapping[str, Fetch], where: str) -> Fetch:
+    """A text, or the name of one of `fetches` and what it tells here."""
+    if not isinstance(entry, dict):
+        _check_open(str(entry), where)
+        return Fetch(str(entry))
+    if not set(entry) <= {"look", "tells"}:
+        raise KnowledgeError(f"{where}: expected a text, or look and tells")
+    kb.member(name := str(entry.get("look", "")), fetches, f"{where}: look")
+    known, tells = fetches[name], str(entry.get("tells", ""))
+    return replace(known, text=f"{known.text} ({tells})") if tells else known
 
 
 def load_actions(path: Path) -> Mapping[str, tuple[RunbookStep, ...]]:
@@ -81,25 +123,38 @@ def _steps(listed: Any, path: Path, section: str) -> tuple[RunbookStep, ...]:
 
 
 def _step(entry: dict[str, Any], where: str) -> RunbookStep:
-    when = entry.get("when", {})
-    if not isinstance(when, dict):
-        raise KnowledgeError(f"{where}: when must name conditions: {', '.join(_CONDITIONS)}")
-    listed = {str(name): value if isinstance(value, list) else [value] for name, value in when.items()}
-    step = kb.build(RunbookStep, {**entry, "when": kb.build(When, listed, where)}, where)
+    step = kb.build(RunbookStep, {**entry, "when": _when(entry, where)}, where)
     _check(step, where)
     return step
 
 
-def _check(step: RunbookStep, where: str) -> None:
+def _when(entry: Mapping[str, Any], where: str) -> When:
+    when = entry.get("when", {})
+    if not isinstance(when, dict):
+        raise KnowledgeError(f"{where}: when must name conditions: {', '.join(_CONDITIONS)}")
+    listed = {str(name): value if isinstance(value, list) else [value] for name, value in when.items()}
+    return kb.build(When, listed, where)
+
+
+def _check_when(when: When, where: str) -> None:
     for name, allowed in _allowed().items():
-        for value in getattr(step.when, name):
+        for value in getattr(when, name):
             kb.member(value, allowed, f"{where}: when {name}")
+
+
+def _check(step: RunbookStep, where: str) -> None:
+    _check_when(step.when, where)
     kb.member(step.risk, get_args(Risk), f"{where}: risk")
-    for text in (step.step, step.why, step.command):
+    for text in (step.step, step.why):
         _check_open(text, where)
     if not step.step or not step.why:
         raise KnowledgeError(f"{where}: a step needs step and why")
-    for quoted in _QUOTED.findall(step.command):
+    _check_command(step.command, where)
+
+
+def _check_command(command: str, where: str) -> None:
+    _check_open(command, where)
+    for quoted in _QUOTED.findall(command):
         if open_names(quoted):  # values are quoted when they are filled in
             raise KnowledgeError(f"{where}: a placeholder stands inside quotes: {quoted}")
 

@@ -143,7 +143,7 @@ def test_the_job_id_of_a_line_or_a_file_name_stands_in_what_to_fetch(knowledge: 
     )
     named = judge(job(log_file(WATCHDOG, "logs/slurm-815_2.out")), knowledge)
     assert (d.job, named.job) == ("4711", "815_2")
-    nothing = judge(job("the frobnicator failed"), knowledge)
+    nothing = judge(job("SLURM_NNODES=2\nthe frobnicator failed"), knowledge)
     assert nothing.job == ""
     assert any("`sacct -j <job> " in note for note in nothing.missing)
 

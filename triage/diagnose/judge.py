@@ -21,6 +21,7 @@ from triage.domain import (
     Evidence,
     Hypothesis,
     JobLog,
+    Progress,
     Run,
     Runbook,
     Runbooks,
@@ -144,7 +145,7 @@ def _with_cause(facts: Facts, verdict: Verdict, evidence: list[Evidence], knowle
         remediation=remediation(facts, root, evidence, knowledge.runbooks, action, found, verdict.status, reached),
         runs=_runs(facts.log),
         progress=reached,
-        missing=_missing(facts, book, verdict.status, root),
+        missing=_missing(facts, book, verdict.status, found, reached, root),
         files=tuple(f.name for f in facts.log.files),
         fingerprint=fingerprint(
             root.failure_type, signature.id, root.first.line.text, (*found.nodes, evidence[0].node or "")
@@ -250,16 +251,18 @@ def _without_cause(facts: Facts, verdict: Verdict, context: Sequence[Finding], k
         chain=tuple(e.id for e in evidence if e.role in ("root", "cascade")),
         runs=_runs(facts.log),
         progress=reached,
-        missing=_missing(facts, book, end.status),
+        missing=_missing(facts, book, end.status, found, reached),
         remediation=to_fetch(facts, book, knowledge.runbooks, found, reached) if unseen or kind != "healthy" else (),
         files=tuple(f.name for f in facts.log.files),
     )
 
 
-def _missing(facts: Facts, book: Runbook, status: Status, root: Candidate | None = None) -> tuple[str, ...]:
+def _missing(
+    facts: Facts, book: Runbook, status: Status, found: Suspects, reached: Progress, root: Candidate | None = None
+) -> tuple[str, ...]:
     notes = [*facts.log.missing, *(f"{f.name}: {p}" for f in facts.log.files for p in f.problems)]
     if status in ("hypothesis", "unknown"):
-        notes += fetch_notes(book, job_of(facts, root.findings if root else ()))
+        notes += fetch_notes(facts, root, book, found, reached)
     return tuple(notes)
 
 

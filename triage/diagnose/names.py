@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.facts import Facts, job_of, node_of, rank_of
 from triage.domain import PLACEHOLDERS, Progress, Suspects
-from triage.text import closing, excluding, host_list, rank_ranges
+from triage.evidence.known import known_nodes
+from triage.evidence.placement import task_nodes
+from triage.text import HOST, closing, excluding, host_list, rank_ranges
 
 # A value that may stand in a command: no blank, no character that means something to a shell but [ ] * in host lists.
 _PLAIN = re.compile(r"[A-Za-z0-9/_.][A-Za-z0-9/_.,:@%+=\[\]~-]{0,300}")
@@ -38,7 +40,8 @@ _NOT_HOSTS = frozenset(
 )
 _POD = re.compile(r"^Name:\s+([a-z0-9][a-z0-9.-]{0,250})$")
 _NAMESPACE = re.compile(r"^Namespace:\s+([a-z0-9][a-z0-9-]{0,62})$")
-_READY = frozenset({"exclude", "close"})  # made for a shell already
+_READY = frozenset({"exclude", "close", "each"})  # made for a shell already
+_SPELLED = 16  # nodes that a command names one by one
 _SAID = {
     "rank": "rank {}",
     "gpu": "GPU {}",
@@ -77,6 +80,31 @@ def names(facts: Facts, root: Candidate | None, found: Suspects, scheduler: str,
     if root is not None:
         known |= {name: value for name, value in _quoted(root).items() if value and not known.get(name)}
     return {name: value for name, value in known.items() if value}
+
+
+def where_and_when(facts: Facts, root: Candidate | None, scheduler: str) -> dict[str, str]:
+    """Where else to look, and about when; the lines are gone through for it."""
+    nodes = known_nodes(facts.log, facts.nodes_of_ranks).union(task_nodes(facts.log))
+    known = {"node": next(iter(nodes))} if len(nodes) == 1 else {"each": each_node(nodes, scheduler)}
+    known["time"] = _time(facts, root)
+    return {name: value for name, value in known.items() if value}
+
+
+def each_node(nodes: Collection[str], scheduler: str) -> str:
+    """The words that a loop of a shell goes through, "" for no node or, without Slurm to unfold a list, for very many."""
+    hosts = sorted({node for node in nodes if HOST.fullmatch(node)})
+    if len(hosts) > _SPELLED:
+        short = (host.split(".")[0] for host in hosts)
+        return f"$(scontrol show hostnames {shlex.quote(host_list(short))})" if scheduler == "slurm" else ""
+    return " ".join(hosts)
+
+
+def _time(facts: Facts, root: Candidate | None) -> str:
+    """When it failed, to the minute: the first line of the cause that bears a time, else the last line that does."""
+    told = [f.line.time for f in root.findings if f.line.time] if root else []
+    last = (line.time for file in facts.log.files for line in reversed(file.lines) if line.time)
+    when = told[0] if told else next(last, None)
+    return f"{when:%Y-%m-%d %H:%M}" if when else ""
 
 
 def _quoted(root: Candidate) -> dict[str, str]:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.checks import as_step, of_scheduler
 from triage.diagnose.facts import Facts
 from triage.diagnose.merging import left_of, once, only_looks, says
-from triage.diagnose.names import fill_command, fill_text, names, seen_on
+from triage.diagnose.names import fill_command, fill_text, names, seen_on, where_and_when
 from triage.diagnose.situation import OF_FAILURE, Situation, situation
 from triage.domain import (
     SIGNATURE_PREFIX,
     Evidence,
+    Fetch,
     Progress,
     Remedy,
     Risk,
@@ -51,6 +52,7 @@ class _Case:
     known: Mapping[str, str]
     seen_on: str  # a node that may be looked at where none is suspected
     cited: tuple[str, ...]
+    elsewhere: Mapping[str, str] = field(default_factory=dict)  # what only looking for more evidence asks for
 
     @property
     def to_read(self) -> Mapping[str, str]:
@@ -75,6 +77,19 @@ class _Case:
 
     def _as_they_read(self, chosen: Callable[[When], bool]) -> frozenset[str]:
         return frozenset(fill_text(step.step, self.known) for step in self.book.act if chosen(step.when))
+
+    def fetched(self) -> list[tuple[str, str]]:
+        """What would settle it, and the command that shows it; in the text and with <names> where the log does not tell them."""
+        known = {**self.elsewhere, **self.to_read}
+        return [self._fetched(fetch, known) for fetch in self.book.fetch]
+
+    def _fetched(self, fetch: Fetch, known: Mapping[str, str]) -> tuple[str, str]:
+        text = fill_text(fetch.text, known)
+        filled = [fill_command(way.command, known) for way in fetch.ways if self.here.meets(way.when)]
+        if whole := next((command for command, missing in filled if not missing), ""):
+            return text, whole
+        shortest = min((command for command, _ in filled), key=len, default="")
+        return text + (f" (`{shortest}`)" if shortest else ""), ""
 
     def _remedy(self, step: RunbookStep) -> Remedy:
         known = self.to_read if step.risk == "read-only" else self.known
@@ -184,20 +199,27 @@ def _remedy_step(words: str, root: Candidate, case: _Case) -> Remedy:
 def to_fetch(facts: Facts, book: Runbook, books: Runbooks, found: Suspects, progress: Progress) -> tuple[Remedy, ...]:
     """What to do where the log does not tell: fetch what would, then what the runbook says of a failure without a cause."""
     here = situation(facts, None, found, book.action, progress, _asked(book, books.doing[book.action]))
-    case = _Case(book, here, names(facts, None, found, here.scheduler, progress), "", ())
+    known = names(facts, None, found, here.scheduler, progress)
+    case = _Case(book, here, known, "", (), where_and_when(facts, None, here.scheduler))
     look = [step for step in case.steps(book.confirm) if step.command][:1]
     doing = case.steps(books.doing[book.action]) if book.action in _AT_ONCE else []
     own = case.steps(step for step in book.act if _special(step.when))[:1]
     after = [*doing, *own, *case.steps(book.verify)[:1], *case.steps(book.escalate)[:1]]
     fetch = [
-        Remedy(f"Fetch {text}", "this log does not show the cause", "read-only")
-        for text in (fill_text(text, case.known) for text in book.fetch)
-        if not any(step.command in text for step in look)
+        Remedy(f"Fetch {text}", "this log does not show the cause", "read-only", command)
+        for text, command in case.fetched()
+        if not any(_looks(command, step.command) for step in look if command)
     ]
     return (*look, *fetch[: MAX_STEPS - len(look) - len(after)], *after)
 
 
-def fetch_notes(book: Runbook, job: str) -> tuple[str, ...]:
-    """What would settle a doubtful cause, in words."""
-    known = {"job": job} if job else {}
-    return tuple(f"to settle it, fetch {fill_text(text, known)}" for text in book.fetch)
+def fetch_notes(
+    facts: Facts, root: Candidate | None, book: Runbook, found: Suspects, progress: Progress
+) -> tuple[str, ...]:
+    """What would settle a doubtful cause, with the command that shows it where the log names all of it."""
+    here = situation(facts, root, found, book.action, progress, ())
+    known = names(facts, root, found, here.scheduler, progress)
+    case = _Case(book, here, known, seen_on(facts, root), (), where_and_when(facts, root, here.scheduler))
+    return tuple(
+        f"to settle it, fetch {text}" + (f": `{command}`" if command else "") for text, command in case.fetched()
+    )

@@ -29,6 +29,7 @@ from triage.domain.knowledge import (
     PLACEHOLDERS,
     SHOWN,
     Cascade,
+    Fetch,
     FilterRule,
     KnownIncident,
     Runbook,
@@ -36,6 +37,7 @@ from triage.domain.knowledge import (
     RunbookStep,
     Signature,
     Source,
+    Way,
     When,
 )
 from triage.domain.labels import FileKind, Outcome, Risk, Role, Stage, Status
@@ -73,6 +75,7 @@ __all__ = [
     "Doing",
     "Evidence",
     "Family",
+    "Fetch",
     "FileKind",
     "Filed",
     "FilterRule",
@@ -131,5 +134,6 @@ __all__ = [
     "ToolUse",
     "Turn",
     "Turned",
+    "Way",
     "When",
 ]

@@ -80,6 +80,8 @@ PLACEHOLDERS: Mapping[str, str] = {
     "namespace": "the namespace",
     "exclude": "the option that leaves the suspect node out",
     "close": "the command that keeps jobs off the suspect node",
+    "each": "each node of the job",
+    "time": "the time of failure",
 }
 
 
@@ -126,6 +128,22 @@ class RunbookStep:
 
 
 @dataclass(frozen=True, slots=True)
+class Way:
+    """A command that only reads, and when it is the one to use."""
+
+    command: str  # with {placeholders}
+    when: When = When()
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """What would settle a cause where the log does not. ways: how it is had; the first that applies and whose names are all known counts."""
+
+    text: str
+    ways: tuple[Way, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Runbook:
     """What to do for one failure type. Read from kb/runbooks/TYPE.yaml; a text may hold {placeholders} as a command may."""
 
@@ -136,7 +154,7 @@ class Runbook:
     act: tuple[RunbookStep, ...] = ()
     verify: tuple[RunbookStep, ...] = ()
     escalate: tuple[RunbookStep, ...] = ()
-    fetch: tuple[str, ...] = ()  # what would settle it where the log does not
+    fetch: tuple[Fetch, ...] = ()
     references: tuple[str, ...] = ()
 
     @property
