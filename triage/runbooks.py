@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, get_args
 
 from triage import kb
@@ -30,8 +29,7 @@ def runbooks() -> Runbooks:
     """All of them, one for every failure type of the taxonomy."""
     if lacking := missing():
         raise KnowledgeError(f"kb/runbooks/: no runbook for {', '.join(lacking)}", "every failure type needs one")
-    fetches = load_fetches(kb.root() / "fetch.yaml")
-    found = {path.stem: load_runbook(path, fetches) for path in _files()}
+    found = {path.stem: load_runbook(path) for path in _files()}
     return Runbooks(found, load_actions(kb.root() / "actions.yaml"))
 
 
@@ -45,8 +43,8 @@ def _files() -> list[Path]:
     return sorted((kb.root() / "runbooks").glob("*.yaml"))
 
 
-def load_runbook(path: Path, fetches: Mapping[str, Fetch] = MappingProxyType({})) -> Runbook:
-    """kb/runbooks/TYPE.yaml; fetches: those that it may name. Errors: KnowledgeError with the file, the section and the step."""
+def load_runbook(path: Path) -> Runbook:
+    """kb/runbooks/TYPE.yaml. Errors: KnowledgeError with the file, the section and the step."""
     doc = kb.read_yaml(path)
     if not isinstance(doc, dict):
         raise KnowledgeError(f"{path}: expected one runbook, found {type(doc).__name__}")
@@ -55,10 +53,16 @@ def load_runbook(path: Path, fetches: Mapping[str, Fetch] = MappingProxyType({})
     listed = doc.get("fetch", [])
     if not isinstance(listed, list):
         raise KnowledgeError(f"{path}: fetch must be a list")
-    fetch = tuple(_fetch(entry, fetches, f"{path}: fetch") for entry in listed)
+    fetch = tuple(_fetch(entry, f"{path}: fetch") for entry in listed)
     book = kb.build(Runbook, {**doc, "id": path.stem, **sections, "fetch": fetch}, path)
     kb.member(book.action, kb.taxonomy().actions, f"{path}: action")
     return book
+
+
+@functools.cache
+def fetches() -> Mapping[str, Fetch]:
+    """What runbooks may name under `fetch`."""
+    return load_fetches(kb.root() / "fetch.yaml")
 
 
 def load_fetches(path: Path) -> Mapping[str, Fetch]:
@@ -87,15 +91,15 @@ def _way(entry: Any, where: str) -> Way:
     return way
 
 
-def _fetch(entry: Any, fetches: Mapping[str, Fetch], where: str) -> Fetch:
-    """A text, or the name of one of `fetches` and what it tells here."""
+def _fetch(entry: Any, where: str) -> Fetch:
+    """A text, or the name of one of kb/fetch.yaml and what it tells here."""
     if not isinstance(entry, dict):
         _check_open(str(entry), where)
         return Fetch(str(entry))
     if not set(entry) <= {"look", "tells"}:
         raise KnowledgeError(f"{where}: expected a text, or look and tells")
-    kb.member(name := str(entry.get("look", "")), fetches, f"{where}: look")
-    known, tells = fetches[name], str(entry.get("tells", ""))
+    kb.member(name := str(entry.get("look", "")), fetches(), f"{where}: look")
+    known, tells = fetches()[name], str(entry.get("tells", ""))
     return replace(known, text=f"{known.text} ({tells})") if tells else known
 
 

@@ -17,7 +17,7 @@ from triage.diagnose.names import each_node
 from triage.domain import Diagnosis
 from triage.errors import KnowledgeError
 from triage.evidence.match import Matcher
-from triage.runbooks import load_fetches, load_runbook, runbooks
+from triage.runbooks import fetches, load_fetches, load_runbook, runbooks
 
 UNSAID = "the flux capacitor failed to reach 88 mph, aborting"
 OF_SCHEDULERS: Mapping[str, tuple[str, str]] = {
@@ -84,7 +84,7 @@ SHOWS = re.compile(
 
 
 def test_every_way_only_reads() -> None:
-    for name, fetch in load_fetches(kb.root() / "fetch.yaml").items():
+    for name, fetch in fetches().items():
         assert fetch.ways, name
         for way in fetch.ways:
             loop = way.command.removeprefix("for n in {each}; do ").removesuffix("; done")
@@ -114,7 +114,6 @@ def test_a_broken_list_is_refused_with_file_and_place(tmp_path: Path, document: 
 
 
 def test_a_runbook_names_what_is_there_and_says_what_it_tells(tmp_path: Path) -> None:
-    fetches = load_fetches(kb.root() / "fetch.yaml")
     path = tmp_path / "gpu-lost.yaml"
     book = {
         "title": "A title",
@@ -122,10 +121,10 @@ def test_a_runbook_names_what_is_there_and_says_what_it_tells(tmp_path: Path) ->
         "fetch": [{"look": "kernel-log", "tells": "an Xid"}, "its core file"],
     }
     path.write_text(yaml.safe_dump(book), "utf-8")
-    first, second = load_runbook(path, fetches).fetch
-    assert first.text.endswith("(an Xid)") and first.ways == fetches["kernel-log"].ways
+    first, second = load_runbook(path).fetch
+    assert first.text.endswith("(an Xid)") and first.ways == fetches()["kernel-log"].ways
     assert (second.text, second.ways) == ("its core file", ())
     for wrong in ({"look": "the-stars"}, {"see": "kernel-log"}):
         path.write_text(yaml.safe_dump({**book, "fetch": [wrong]}), "utf-8")
         with pytest.raises(KnowledgeError, match="fetch"):
-            load_runbook(path, fetches)
+            load_runbook(path)
