@@ -18,9 +18,10 @@ import pytest
 
 from tests.conftest import REPO
 from tests.evaluation import synthetic
+from triage import markup
 from triage.errors import InputError
 from triage.evaluation import cases, figures, html, markdown, metrics, record, view
-from triage.evaluation.page import lines, markup, parts, svg
+from triage.evaluation.page import lines, parts, svg
 
 ALLOWED = frozenset(
     re.findall(

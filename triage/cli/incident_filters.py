@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, get_args
 
@@ -52,22 +52,40 @@ def _options(
         "until": until,
         "text": text,
     }
+    return chosen({name: value for name, value in given.items() if value is not None})
+
+
+def chosen(given: Mapping[str, str], dashes: str = "--") -> Filters:
+    """The filter by the names of its options; dashes: what stands before a name that is told. Errors: UsageError."""
     for name, value in given.items():
-        if value is not None and not value.strip():
+        if not value.strip():
             raise UsageError(
-                f"--{name} is empty", "is a variable of the shell not set? leave the option out to take all"
+                f"{dashes}{name} is empty", "is a variable of the shell not set? leave the option out to take all"
             )
     for name, known in (("outcome", get_args(Outcome)), ("verdict", _VERDICTS), ("status", get_args(Status))):
-        if given[name] is not None and given[name] not in known:
-            raise UsageError(f"--{name} {given[name]!r} is not known", f"use {', '.join(known)}")
-    if failure_type is not None:
-        _check_type(failure_type)
+        if name in given and given[name] not in known:
+            raise UsageError(f"{dashes}{name} {given[name]!r} is not known", f"use {', '.join(known)}")
+    if "type" in given:
+        _check_type(given["type"], dashes)
+    since, until = given.get("since"), given.get("until")
     now = datetime.now(UTC)
-    start = None if since is None else parse_time(since, now)
-    end = None if until is None else parse_time(until, now, "--until")
+    start = None if since is None else parse_time(since, now, f"{dashes}since")
+    end = None if until is None else parse_time(until, now, f"{dashes}until")
     if start and end and start >= end:
-        raise UsageError(f"--since {since} is not before --until {until}", "no time lies between them")
-    return Filters(outcome, failure_type, node, user, job, verdict, status, start, end, text)
+        raise UsageError(f"{dashes}since {since} is not before {dashes}until {until}", "no time lies between them")
+    take = given.get
+    return Filters(
+        take("outcome"),
+        take("type"),
+        take("node"),
+        take("user"),
+        take("job"),
+        take("verdict"),
+        take("status"),
+        start,
+        end,
+        take("text"),
+    )
 
 
 def filtered(command: Callable[..., None]) -> Callable[..., None]:
@@ -83,7 +101,7 @@ def filtered(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _check_type(failure_type: str) -> None:
+def _check_type(failure_type: str, dashes: str) -> None:
     from difflib import get_close_matches
 
     from triage import kb
@@ -92,6 +110,6 @@ def _check_type(failure_type: str) -> None:
     if failure_type not in known:
         near = get_close_matches(failure_type, known, cutoff=0.4)
         raise UsageError(
-            f"--type {failure_type!r} is not known",
+            f"{dashes}type {failure_type!r} is not known",
             f"did you mean {' or '.join(near)}?" if near else "see kb/taxonomy.yaml",
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 from triage.evaluation import record, view
 from triage.evaluation.page import browse, comparison, facts, kinds, mistakes, overview
-from triage.evaluation.page.markup import Safe, el
+from triage.markup import Safe, el
 
 NAME = "report.html"
 SECTIONS = {

@@ -9,9 +9,9 @@ from typing import Any
 
 from triage.evaluation import record, view
 from triage.evaluation.figures import FAULTS, figure, percent, with_interval
-from triage.evaluation.page.markup import cut, visible
 from triage.evaluation.page.parts import stamp
 from triage.evaluation.view import Report, Row
+from triage.markup import cut, visible
 
 NAME = "summary.md"
 SHOWN = (

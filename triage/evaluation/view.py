@@ -15,7 +15,7 @@ from triage.evaluation.diagnosed import DIAGNOSED
 from triage.evaluation.figures import Metric, by_strength, rank, with_interval
 from triage.evaluation.measures import LABELLED
 from triage.evaluation.metrics import splits
-from triage.evaluation.page.markup import slug
+from triage.markup import slug
 
 MARKS = {m.name: m for m in (*LABELLED, *DIAGNOSED)}
 # What costs most, first: name of a measure that is 1 when it went wrong, how it is told.

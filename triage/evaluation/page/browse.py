@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from triage.evaluation.figures import FAULTS
 from triage.evaluation.page import drill
-from triage.evaluation.page.markup import Safe, el
 from triage.evaluation.page.parts import section
 from triage.evaluation.view import Report, outcome_pair
+from triage.markup import Safe, el
 
 MEANS = ("the labelled type", "another type that the label accepts", "type or outcome wrong")  # of drill.SIGNS
 

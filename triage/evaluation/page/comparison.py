@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from triage.evaluation.figures import Metric, Unit, counted, figure, interval, percent, with_interval, written
-from triage.evaluation.page.markup import Safe, el
 from triage.evaluation.page.parts import pick, scroll, section, table
 from triage.evaluation.page.svg import axis, track
 from triage.evaluation.view import Report, Row
+from triage.markup import Safe, el
 
 COMPARED = (
     "type_accepted", "macro_f1_accepted", "outcome", "root_hit", "evidence_f1", "action", "missed_failure", "false_alarm", "must_not",

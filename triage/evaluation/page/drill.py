@@ -8,9 +8,9 @@ from typing import Any
 from triage.evaluation.answers import items, text, texts
 from triage.evaluation.figures import FAULTS, figure, seconds
 from triage.evaluation.page.lines import lines
-from triage.evaluation.page.markup import Safe, cut, el
 from triage.evaluation.page.parts import log, quoted
 from triage.evaluation.view import Report, Row, baseline_answers, outcome_pair
+from triage.markup import Safe, cut, el
 
 PAGE_TEXT = 1_200_000  # characters of cited lines of all records together
 RECORD_TEXT = (1_000, 9_000)  # the least and the most of one record

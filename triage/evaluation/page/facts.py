@@ -9,10 +9,10 @@ from typing import Any
 
 from triage.evaluation.answers import items
 from triage.evaluation.figures import Metric, Unit, figure, with_interval, written
-from triage.evaluation.page.markup import Safe, cut, el, join
 from triage.evaluation.page.parts import scroll, section, stamp, table
 from triage.evaluation.page.svg import bins, histogram, short
 from triage.evaluation.view import Report, Row
+from triage.markup import Safe, cut, el, join
 
 SLOWEST = 5
 COSTS = ("seconds_median", "seconds_p95", "peak_mb_max", "bytes_removed", "decisive_kept", "tokens", "cost")

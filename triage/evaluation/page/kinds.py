@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from triage.evaluation.figures import Metric, counted, figure, percent, rank, with_interval
 from triage.evaluation.page import matrix
-from triage.evaluation.page.markup import Safe, el
 from triage.evaluation.page.parts import pick, scroll, section, table
 from triage.evaluation.page.svg import axis, track
 from triage.evaluation.view import Report, Row, TypeRow, by_type
+from triage.markup import Safe, el
 
 GROUPED = ("outcome", "root_hit", "action", "missed_failure", "false_alarm")  # beside the failure type
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from triage.evaluation.answers import Cited, decisive, in_case, items, shows, text
-from triage.evaluation.page.markup import Safe, cut, el, escape, join
 from triage.evaluation.page.parts import log
 from triage.evaluation.view import Row
+from triage.markup import Safe, cut, el, escape, join
 
 LINE_TEXT = 500
 MARKUP = 200  # characters around a line

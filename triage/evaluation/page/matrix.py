@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from triage.evaluation.page.markup import Safe, el, join
 from triage.evaluation.page.parts import pick
 from triage.evaluation.view import Report, Row, confusion, outcome_pair
+from triage.markup import Safe, el, join
 
 Cells = Mapping[tuple[str, str], list[Row]]
 MANY = 14  # types: from here on, those that were never confused are folded away at first

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from triage.evaluation.answers import texts
 from triage.evaluation.figures import counted
-from triage.evaluation.page.markup import Safe, cut, el
 from triage.evaluation.page.parts import pick, quoted, section
 from triage.evaluation.view import Report, Row
+from triage.markup import Safe, cut, el
 
 MISTAKES: Mapping[str, tuple[str, str]] = {
     "problem": ("Crashes and timeouts", "no answer, for whatever reason: counted as wrong everywhere"),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from triage.evaluation.figures import counted, figure, interval, percent, rank, with_interval, written
-from triage.evaluation.page.markup import Safe, el, join
 from triage.evaluation.page.parts import section, stamp
 from triage.evaluation.page.svg import track
 from triage.evaluation.view import Report
+from triage.markup import Safe, el, join
 
 HEADLINES = (
     "type_accepted", "outcome", "cause_class_accepted", "root_hit", "node_top1", "rank_top1", "action", "missed_failure", "false_alarm",

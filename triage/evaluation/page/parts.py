@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from triage.evaluation.page.markup import Safe, el
+from triage.markup import Safe, el
 
 
 def section(anchor: str, title: str, *children: Any, about: str = "") -> Safe:

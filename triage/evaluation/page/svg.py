@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from triage.evaluation.figures import Metric, Unit, interval, written
-from triage.evaluation.page.markup import Safe, el
+from triage.markup import Safe, el
 
 Bin = tuple[float, float, int]  # from, to (excluded), how many
 CLOSE = 8  # times the least value, up to which steps are even

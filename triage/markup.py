@@ -21,6 +21,10 @@ class Safe(str):
 
     __slots__ = ()
 
+    def __html__(self) -> str:
+        """By which Jinja knows it."""
+        return str(self)
+
 
 Child = Any  # Safe, text, a number, None (nothing), or an iterable of these
 
