@@ -80,6 +80,15 @@ SETTINGS: tuple[Setting, ...] = (
         secret=True,
     ),
     Setting("mail_from", "sender of e-mails; default: triage@ this machine"),
+    Setting(
+        "serve_tokens",
+        "who may ask `triage serve`, with semicolons between: NAME:read|write:TOKEN, or sha256=HASH in place of the token",
+        secret=True,
+    ),
+    Setting("serve_roots", "folders whose logs `triage serve` may be pointed to, with colons between"),
+    Setting("serve_upload_mb", "most megabytes of one upload to `triage serve`", "1024"),
+    Setting("serve_rate", "most requests a minute of one caller of `triage serve`", "1200"),
+    Setting("serve_keep_days", "days after which `triage serve` deletes uploaded logs; the incidents stay", "30"),
     Setting("jobs", "processes that read large inputs; default: as many as there are CPUs for it, at most 8"),
 )
 _KNOWN = {s.name: s for s in SETTINGS}
@@ -118,6 +127,11 @@ class Settings:
     notify: str = field(default="", repr=False)
     smtp_url: str = field(default="", repr=False)
     mail_from: str = ""
+    serve_tokens: str = field(default="", repr=False)
+    serve_roots: str = ""
+    serve_upload_mb: int = 1024
+    serve_rate: int = 1200
+    serve_keep_days: int = 30
     jobs: int | None = None
     origin: Mapping[str, str] = field(default_factory=dict)
 
@@ -172,6 +186,12 @@ def load(flags: Mapping[str, str | None] | None = None, cwd: Path | None = None)
         notify=values["notify"],
         smtp_url=values["smtp_url"],
         mail_from=values["mail_from"],
+        serve_tokens=values["serve_tokens"],
+        serve_roots=values["serve_roots"],
+        **{
+            name: _number(name, values[name], origin[name])
+            for name in ("serve_upload_mb", "serve_rate", "serve_keep_days")
+        },
         jobs=_number("jobs", values["jobs"], origin["jobs"]) if values["jobs"] else None,
         origin=origin,
     )

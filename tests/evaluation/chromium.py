@@ -1,4 +1,4 @@
-"""Chromium through its debugging pipe: no port, no driver to install, no network.
+"""Chromium through its debugging pipe: no port, no driver to install, no network but this machine itself.
 
 Debian: apt-get install chromium. Environment CHROMIUM names another binary.
 """
@@ -20,7 +20,7 @@ PATIENCE = 30.0  # seconds that an answer may take
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars", "--remote-debugging-pipe",
-    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )  # fmt: skip
 
 

@@ -35,6 +35,7 @@ COMMANDS = {
         "triage.cli.incidents",
         "The incident database: list, show, resolve, stats, export, backup, restore.",
     ),
+    "serve": ("triage.cli.serve", "Serve the API, the web page with incidents and uploads, and the chat in it."),
     "kb": ("triage.cli.kb", "The knowledge base: list, show, search, import, add, check."),
     "rules": (
         "triage.cli.rules",

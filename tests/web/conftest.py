@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.web import serving
+from tests.web.serving import LOST_GPU, Served
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    found = serving.start(tmp_path_factory.mktemp("home"), TRIAGE_SERVE_UPLOAD_MB="2", TRIAGE_SERVE_RATE="60000")
+    try:
+        yield found
+    finally:
+        serving.kill(found)
+
+
+@pytest.fixture(scope="module")
+def incident(served: Served) -> int:
+    """Of the example that ships."""
+    return served.diagnosed({path.name: path.read_bytes() for path in sorted(LOST_GPU.iterdir())})

@@ -1,0 +1,114 @@
+"""Nothing is told and nothing done without a token, whatever the route."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.web.serving import READ, WRITE, Served
+from triage.errors import UsageError
+from triage.web import access, token_file
+from triage.web.access import Access
+
+OPEN = {"/api/v1/health"}  # and what tells nothing: the description of the API, the assets, the login page
+
+
+def routes(served: Served) -> list[tuple[str, str]]:
+    with served.client("") as client:
+        paths = client.get("/api/v1/openapi.json").json()["paths"]
+    return [(method, path) for path, methods in paths.items() for method in methods]
+
+
+def test_every_route_of_the_api_asks_for_a_token(served: Served) -> None:
+    found = [r for r in routes(served) if r[1] not in OPEN]
+    assert len(found) >= 15
+    for token in ("", "x" * 32):
+        with served.client(token) as client:
+            for method, path in found:
+                answer = client.request(method, re.sub(r"\{\w+\}", "1", path))
+                assert (answer.status_code, set(answer.json())) == (401, {"error", "hint"}), (method, path)
+
+
+def test_every_page_asks_for_a_session(served: Served) -> None:
+    pages = (
+        "/",
+        "/incidents/1",
+        "/incidents/1/log",
+        "/incidents/1/lines?file=a&first=1",
+        "/upload",
+        "/jobs/x",
+        "/dashboard",
+    )
+    with served.client("", "text/html") as client:
+        for page in pages:
+            answer = client.get(page)
+            assert answer.status_code == 303, page
+            assert answer.headers["location"].startswith("/login?next=/")
+        for form in ("/upload", "/incidents/1/outcome", "/incidents/1/chat", "/logout"):
+            assert client.post(form, data={"said": "why?"}).status_code == 303
+
+
+def test_a_token_that_reads_may_not_write(served: Served, incident: int) -> None:
+    with served.client(READ) as client:
+        assert client.get(f"/api/v1/incidents/{incident}").status_code == 200
+        for answer in (
+            client.post("/api/v1/jobs", files={"logs": ("a.log", b"x")}),
+            client.post("/api/v1/jobs/raw", content=b"x"),
+            client.post("/api/v1/jobs/paths", json={"paths": ["/etc/passwd"]}),
+            client.post(f"/api/v1/incidents/{incident}/outcomes", json={"verdict": "confirmed"}),
+        ):
+            assert (answer.status_code, answer.json()["error"]) == (403, "this token may only read")
+
+
+def test_a_session_needs_its_own_form_token_to_act(served: Served, incident: int) -> None:
+    with served.client("") as client:
+        assert client.post("/login", data={"token": "wrong"}).status_code == 401
+        signed = client.post("/login", data={"token": WRITE, "next": "//evil.example/"})
+        assert (signed.status_code, signed.headers["location"]) == (303, "/")
+        cookie = signed.headers["set-cookie"]
+        assert "HttpOnly" in cookie and "SameSite=lax" in cookie and WRITE not in cookie
+        assert client.get("/").status_code == 200
+        act = {"verdict": "confirmed"}
+        assert client.post(f"/incidents/{incident}/outcome", data=act).status_code == 403
+        assert client.post(f"/api/v1/incidents/{incident}/outcomes", json=act).status_code == 403
+        assert client.post("/upload", files={"logs": ("a.log", b"x")}).status_code == 400
+        assert served.client().get(f"/api/v1/incidents/{incident}").json()["record"]["outcomes"] == []
+
+
+def test_it_is_asked_by_its_own_name_alone(served: Served) -> None:
+    with served.client() as client:
+        assert client.get("/api/v1/incidents", headers={"host": "evil.example"}).status_code == 421
+
+
+def test_tokens_are_kept_as_hashes(tmp_path) -> None:
+    made = token_file.add(tmp_path, "ci", "read")
+    kept = (tmp_path / token_file.TOKENS).read_text()
+    assert made not in kept
+    assert (tmp_path / token_file.TOKENS).stat().st_mode & 0o077 == 0
+    found = Access(token_file.load(tmp_path), b"k").by_token(made)
+    assert found is not None and (found.name, found.role) == ("ci", "read")
+    with pytest.raises(UsageError, match="already"):
+        token_file.add(tmp_path, "ci", "write")
+
+
+def test_a_session_cannot_be_made_up_and_ends_with_its_token() -> None:
+    one, other = access.token("a", "read", "x" * 32), access.token("a", "read", "y" * 32)
+    known = Access([one], b"key")
+    caller = known.by_token("x" * 32)
+    assert caller is not None
+    cookie = known.session(caller)
+    assert known.by_session(cookie) is not None
+    assert Access([other], b"key").by_session(cookie) is None
+    assert Access([one], b"another key").by_session(cookie) is None
+    name, ends, *rest = cookie.split(".")
+    assert known.by_session(".".join([name, str(int(ends) + 1), *rest])) is None
+
+
+@pytest.mark.parametrize(
+    "setting", ["a:read", "a:admin:" + "x" * 32, "a:read:short", "a b:read:" + "x" * 32, "a:read:sha256=12"]
+)
+def test_a_token_that_is_none_is_refused_unshown(setting: str) -> None:
+    with pytest.raises(UsageError) as told:
+        access.parse(setting)
+    assert "x" * 32 not in str(told.value)

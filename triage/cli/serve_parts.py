@@ -1,0 +1,196 @@
+"""Wires the server: what it reads and writes, who may ask, and the process itself."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from triage import __version__, kb, outcomes, pipeline
+from triage.chat.conversation import Conversation
+from triage.chat.values import OpenedLog
+from triage.cli import (
+    incident_filters,
+    incident_list,
+    incident_stats,
+    incident_view,
+    output,
+    resolving,
+    rules_signatures,
+    wiring,
+)
+from triage.cli.chat_open import Opened
+from triage.config import Settings
+from triage.domain import Folded
+from triage.errors import UsageError
+from triage.redact import redact
+from triage.store.values import Filters, Verdict
+from triage.web import access, app, token_file
+from triage.web.access import Access, Token
+from triage.web.parts import Options, Parts
+
+OWN = "local"  # the name of the token that is made for this run
+QUICKLY = 3  # seconds that answers under way are given at the end
+
+
+def settings(llm: str | None) -> Settings:
+    """Errors: UsageError."""
+    if llm is not None:
+        os.environ["TRIAGE_LLM"] = llm  # for the processes that diagnose too
+    return wiring.settings()
+
+
+def new_token(name: str, role: str) -> str:
+    """Errors: UsageError, InputError."""
+    return token_file.add(_folder(settings(None)), name, role)
+
+
+def tokens(chosen: Settings) -> tuple[Token, ...]:
+    """Those of the settings and of the file. Errors: UsageError, InputError."""
+    found = (*access.parse(chosen.serve_tokens), *token_file.load(_folder(chosen)))
+    for name in {t.name for t in found}:
+        if sum(t.name == name for t in found) > 1:
+            raise UsageError(
+                f"there are two tokens named {name}", "give each a name of its own: it stands in the record"
+            )
+    return found
+
+
+def run(chosen: Settings, known: Sequence[Token], host: str, port: int, names: tuple[str, ...], workers: int) -> int:
+    """Until a signal; returns the exit code. Errors: UsageError when the port cannot be had, StoreError."""
+    own = "" if known else access.fresh()
+    if own:
+        known = (access.token(OWN, "write", own),)
+    listening = _socket(host, port)
+    place = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"
+    with wiring.store(chosen), Opened(chosen, quiet=True) as opened:
+        parts = _parts(chosen, opened, Access(known, token_file.session_key(_folder(chosen))))
+        options = Options(
+            folder=_folder(chosen),
+            roots=tuple(Path(p).expanduser() for p in chosen.serve_roots.split(os.pathsep) if p),
+            most_bytes=chosen.serve_upload_mb << 20,
+            rate=chosen.serve_rate,
+            hosts=(*names, host.lower(), "localhost", "127.0.0.1", "[::1]")
+            if names or host in ("127.0.0.1", "::1", "localhost")
+            else (),
+            workers=workers,
+            keep_days=chosen.serve_keep_days,
+            command=(sys.executable, "-m", "triage.cli.serve_worker"),
+        )
+        _log_to_stderr()
+        told = f"serving {place}" + (f"/login?token={own}" if own else "") + "; Ctrl-C ends it"
+        server = _Server(app.create(parts, options), told)
+        server.run(sockets=[listening])
+    return 130 if server.interrupted else 0
+
+
+class _Server(uvicorn.Server):
+    """told: is said once it answers; interrupted: ended by Ctrl-C."""
+
+    def __init__(self, asgi: Any, told: str) -> None:
+        super().__init__(
+            uvicorn.Config(
+                asgi,
+                log_config=None,
+                access_log=False,
+                lifespan="on",
+                server_header=False,
+                date_header=True,
+                timeout_graceful_shutdown=QUICKLY,
+                timeout_keep_alive=75,  # a busy server must not take a client for one that has gone
+                h11_max_incomplete_event_size=64 << 10,
+                ws="none",
+            )
+        )
+        self._told = told
+        self.interrupted = False
+        for number in (signal.SIGINT, signal.SIGTERM):  # raised again at the end, where nothing is left to do
+            signal.signal(number, lambda *_: None)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if not self.should_exit:
+            output.note(self._told)
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        self.interrupted = sig == signal.SIGINT
+        super().handle_exit(sig, frame)
+
+
+def _socket(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, number, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        made = socket.socket(family, kind, number)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(address)
+        made.listen(256)
+    except OSError as error:
+        raise UsageError(
+            f"{host}:{port} cannot be listened on: {error.strerror}", "give another --port or --host"
+        ) from None
+    return made
+
+
+def _parts(chosen: Settings, opened: Opened, access_: Access) -> Parts:
+    assert opened.store is not None
+    store = opened.store
+
+    def resolve(incident: int, verdict: Verdict) -> tuple[str, ...]:
+        def learn(kept: Verdict, _said: str) -> object:
+            return rules_signatures.after_outcome(incident, chosen.llm, kept.who, say=False)
+
+        kept = outcomes.resolve(store, incident, verdict, kb.taxonomy(), learn)
+        return (resolving.told(incident, kept.verdict, kept.said),)
+
+    desk = opened.desk(keep=True)
+
+    def converse(incident: int | None, who: str, writes: bool) -> Conversation:
+        own = replace(desk, who=who, via="web", save=None, resolve=resolve if writes else None)
+        return Conversation(own, opened.incident(incident) if incident is not None else None)
+
+    def filters(given: Mapping[str, str]) -> Filters:
+        return incident_filters.chosen(given, dashes="")
+
+    def fold(log: OpenedLog) -> Folded:
+        return pipeline.fold(log.log, log.rules, chosen.token_budget)
+
+    return Parts(
+        store=store,
+        labels=kb.taxonomy(),
+        access=access_,
+        filters=filters,
+        list_json=incident_list.as_json,
+        show_json=incident_view.as_json,
+        stats_json=incident_stats.as_json,
+        resolve=resolve,
+        converse=converse,
+        open_log=lambda incident: opened.incident(incident).open_log(),
+        fold=fold,
+        version=__version__,
+    )
+
+
+def _folder(chosen: Settings) -> Path:
+    return chosen.home / "serve"
+
+
+class _NoSecrets(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return redact(super().format(record))
+
+
+def _log_to_stderr() -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(_NoSecrets("%(asctime)s %(levelname)s %(message)s"))
+    for name, level in (("triage.web", logging.INFO), ("uvicorn.error", logging.WARNING)):
+        logging.getLogger(name).addHandler(handler)
+        logging.getLogger(name).setLevel(level)
+        logging.getLogger(name).propagate = False
