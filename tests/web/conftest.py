@@ -8,7 +8,7 @@ from tests.web import serving
 from tests.web.serving import LOST_GPU, Served
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     found = serving.start(tmp_path_factory.mktemp("home"), TRIAGE_SERVE_UPLOAD_MB="2", TRIAGE_SERVE_RATE="60000")
     try:
@@ -17,7 +17,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         serving.kill(found)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def incident(served: Served) -> int:
     """Of the example that ships."""
     return served.diagnosed({path.name: path.read_bytes() for path in sorted(LOST_GPU.iterdir())})

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import httpx
 import pytest
 
 from tests.web import serving
-from tests.web.serving import LOST_GPU, WRITE, Served, as_
+from tests.web.serving import LOST_GPU, Served
+from triage.cli.serve import serve
+from triage.errors import UsageError
 
 OUT = (LOST_GPU / "slurm-771204.out").read_bytes()
 
@@ -44,6 +41,7 @@ def test_logs_that_are_sent_become_an_incident(served: Served, incident: int) ->
     assert counted["incidents"] >= 1
 
 
+@pytest.mark.service
 def test_lines_that_were_left_out_are_there(served: Served, incident: int) -> None:
     asked = {"file": "slurm-771204.out", "first": 40, "count": 3}
     with served.client() as client:
@@ -101,6 +99,7 @@ def two_gigabytes(told: list[int]) -> Iterator[bytes]:
         yield b"x" * (1 << 20)
 
 
+@pytest.mark.service
 def test_two_gigabytes_are_refused_before_they_are_sent(served: Served) -> None:
     sent: list[int] = []
     with served.client() as client:
@@ -109,6 +108,7 @@ def test_two_gigabytes_are_refused_before_they_are_sent(served: Served) -> None:
     assert answer.json()["error"] == "the request is larger than the 2 MB that may be sent"
 
 
+@pytest.mark.service
 def test_two_gigabytes_of_unknown_length_are_refused_on_the_way(served: Served) -> None:
     sent: list[int] = []
     before = len(list((served.home / "serve" / "jobs").iterdir()))
@@ -137,6 +137,7 @@ def test_a_conversation_comes_as_events(served: Served, incident: int) -> None:
     assert turns[-1]["asked"] == "is it the node or my code?"
 
 
+@pytest.mark.service
 def test_only_who_writes_records_an_outcome_in_a_conversation(served: Served) -> None:
     number = served.diagnosed({"a.out": OUT + b"one more line\n"})
     said = ("/resolve confirmed fix=drained worked=yes", "yes")
@@ -171,6 +172,7 @@ def test_counts_are_told_for_prometheus(served: Served, incident: int) -> None:
     assert "triage_diagnosis_seconds_count" in text
 
 
+@pytest.mark.service
 def test_fifty_clients_at_once(served: Served, incident: int) -> None:
     def one(number: int) -> list[int]:
         with served.client() as client:
@@ -216,62 +218,7 @@ def test_paths_are_read_under_the_roots_alone(tmp_path: Path) -> None:
         names.allowed(str(root / "job"), [root])
 
 
-def test_what_was_not_done_is_done_after_the_next_start(tmp_path: Path) -> None:
-    first = serving.start(tmp_path)
-    try:
-        with first.client() as client:
-            jobs = [
-                client.post("/api/v1/jobs/raw", params={"name": f"{n}.out"}, content=OUT).json()["id"] for n in range(3)
-            ]
-        first.process.kill()
-        first.process.wait()
-    finally:
-        serving.kill(first)
-    second = serving.start(tmp_path)
-    try:
-        with second.client() as client:
-            assert all(second.waited(client, job) for job in jobs)
-        began = time.monotonic()
-        assert second.end() == 0
-        assert time.monotonic() - began < 30
-    finally:
-        serving.kill(second)
-
-
-def test_an_open_stream_does_not_keep_it_from_ending(tmp_path: Path) -> None:
-    found = serving.start(tmp_path)
-    try:
-        with found.client() as client:
-            big = client.post("/api/v1/jobs/raw", content=OUT).json()["id"]
-        done = threading.Event()
-
-        def follow() -> None:
-            with httpx.Client(headers=as_(WRITE), timeout=60) as client, contextlib.suppress(httpx.HTTPError):
-                client.get(f"{found.url}/api/v1/jobs/{big}/events")
-            done.set()
-
-        threading.Thread(target=follow, daemon=True).start()
-        time.sleep(0.2)
-        assert found.end() == 0
-        assert done.wait(30)
-    finally:
-        serving.kill(found)
-
-
-def test_others_reach_it_with_a_token_alone(tmp_path: Path) -> None:
-    import subprocess
-    import sys
-
-    from tests.conftest import REPO
-
-    env = {k: v for k, v in os.environ.items() if not k.startswith("TRIAGE_")} | {
-        "TRIAGE_HOME": str(tmp_path),
-        "PYTHONPATH": str(REPO),
-    }
-    done = subprocess.run(
-        [sys.executable, "-m", "triage", "serve", "--host", "0.0.0.0", "--port", "0"],
-        env=env, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert done.returncode == 2
-    assert "there is no token" in done.stderr
-    assert "Traceback" not in done.stderr
+def test_others_reach_it_with_a_token_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIAGE_HOME", str(tmp_path))
+    with pytest.raises(UsageError, match="there is no token"):
+        serve("0.0.0.0", 0, None, 1, None, None, "read")

@@ -5,9 +5,13 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.openai_server import Answer, Asked, OpenAIServer
 from tests.web import serving
 from tests.web.serving import LOST_GPU
+
+pytestmark = pytest.mark.service
 
 
 def slow(asked: Asked) -> Answer:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.web.serving import WRITE, Served
 
+pytestmark = pytest.mark.service
 HOSTILE = (
     b"[rank0]: \x1b[31mTraceback\x1b[0m (most recent call last):\n"
     b'[rank0]: File "<script>alert(1)</script>.py", line 1, in "><img src=x onerror=alert(2)>\n'

@@ -154,7 +154,12 @@ def _parts(chosen: Settings, opened: Opened, access_: Access) -> Parts:
 
     def converse(incident: int | None, who: str, writes: bool) -> Conversation:
         own = replace(desk, who=who, via="web", save=None, resolve=resolve if writes else None)
-        return Conversation(own, opened.incident(incident) if incident is not None else None)
+        if incident is None:
+            return Conversation(own)
+        assert desk.chats is not None
+        last = desk.chats.list(who, incident, limit=1, asked=True)
+        turns = desk.chats.get(last[0].id).turns if last else ()
+        return Conversation(own, opened.incident(incident), last[0].id if last else None, turns)
 
     def filters(given: Mapping[str, str]) -> Filters:
         return incident_filters.chosen(given, dashes="")

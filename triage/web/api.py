@@ -225,7 +225,7 @@ def stats(here: Here, _caller: Reader, given: Annotated[Mapping[str, str], Depen
 # ---------------------------------------------------------------------------------------------------- chat
 @router.get("/incidents/{incident}/chat", responses=_BAD, tags=["chat"])
 def turns_of(incident: Number, request: Request, caller: Reader) -> list[Turn]:
-    """What was said in your conversation about it since the server began."""
+    """What was said in your conversation about it."""
     return _turns(request.app.state.chats.get(caller, incident))
 
 
