@@ -105,6 +105,32 @@ def test_a_loss_far_above_its_own_level_that_does_not_come_back_has_diverged(
     assert not failed or 20 <= d.evidence[0].line <= 24
 
 
+LONG = [2.3 + 0.01 * (i % 7) for i in range(80)]
+
+
+@pytest.mark.parametrize(
+    ("values", "failed"),
+    [
+        ([*LONG, *[7.5 - 0.1 * (i % 5) for i in range(40)]], True),
+        ([*LONG, *[2.3 + 0.1 * i for i in range(90)]], True),  # crept away
+        ([*LONG, *[7.5] * 20], False),  # too short to tell
+        ([*LONG, *[7.5] * 40, *[2.4] * 30], False),  # came back
+        ([*LONG, *[7.5, 7.5, 7.5, 3.0] * 10], False),  # comes down between
+        ([*LONG, *[4.0] * 40], False),  # not twice
+        ([9.0 - 0.1 * (i % 80) for i in range(160)], False),
+    ],
+)
+def test_a_loss_that_left_a_level_held_for_long_and_stands_at_twice_that_has_diverged(
+    knowledge: Knowledge, values: list[float], failed: bool
+) -> None:
+    d = judge(job(losses(values)), knowledge)
+    assert told(d) == (("failed", "loss-spike") if failed else ("healthy", "healthy"))
+
+
+def test_another_training_in_the_same_log_has_a_level_of_its_own(knowledge: Knowledge) -> None:
+    assert told(judge(job(f"{losses(LONG)}\n{losses([9.0] * 40)}"), knowledge)) == ("healthy", "healthy")
+
+
 def nan(at: int, rank: int = 37) -> str:
     return f"RuntimeError: Rank {rank}, node r07n0{rank % 8}, device 5, iteration {at}: Unexpected result nan (message='spiky loss')"
 

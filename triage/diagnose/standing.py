@@ -56,7 +56,7 @@ _WRONG: dict[str, Any] = {
 
 DIVERGED = Signature(
     id="loss.diverged",
-    title="the loss rose many times over its own level and did not come back",
+    title="the loss rose far above its own level and did not come back",
     patterns=(),
     failure_type="loss-spike",
     root_cause_class="unknown",
