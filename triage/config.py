@@ -89,6 +89,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("serve_upload_mb", "most megabytes of one upload to `triage serve`", "1024"),
     Setting("serve_rate", "most requests a minute of one caller of `triage serve`", "1200"),
     Setting("serve_keep_days", "days after which `triage serve` deletes uploaded logs; the incidents stay", "30"),
+    Setting("mcp_write", "1: `triage mcp` may record diagnoses and outcomes", "0"),
     Setting("jobs", "processes that read large inputs; default: as many as there are CPUs for it, at most 8"),
 )
 _KNOWN = {s.name: s for s in SETTINGS}
@@ -132,6 +133,7 @@ class Settings:
     serve_upload_mb: int = 1024
     serve_rate: int = 1200
     serve_keep_days: int = 30
+    mcp_write: bool = False
     jobs: int | None = None
     origin: Mapping[str, str] = field(default_factory=dict)
 
@@ -192,6 +194,7 @@ def load(flags: Mapping[str, str | None] | None = None, cwd: Path | None = None)
             name: _number(name, values[name], origin[name])
             for name in ("serve_upload_mb", "serve_rate", "serve_keep_days")
         },
+        mcp_write=_flag("mcp_write", values["mcp_write"], origin["mcp_write"]),
         jobs=_number("jobs", values["jobs"], origin["jobs"]) if values["jobs"] else None,
         origin=origin,
     )

@@ -146,7 +146,7 @@ def test_a_log_is_talked_about_though_the_database_is_broken(triage: Run, log: P
         (("--job", "1"), "no incident of job 1"),
         (("--resume",), "no conversation is kept yet"),
         (("--resume", "x"), "--resume takes the number of a conversation"),
-        (("-",), "reads questions from stdin"),
+        (("-",), "stdin is for what is said"),
         (("--format", "markdown"), "--format 'markdown' is not known"),
         (("--job", "1", "2"), "--job stands beside"),
     ],

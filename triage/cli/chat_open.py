@@ -12,7 +12,7 @@ from triage import kb, learned, pipeline
 from triage.chat.desk import Desk
 from triage.chat.said import unquoted
 from triage.chat.values import OpenedLog, Subject
-from triage.cli import output, wiring
+from triage.cli import output, slurm_job, wiring
 from triage.cli.who import user
 from triage.config import Settings
 from triage.diagnose.judge import judge
@@ -31,14 +31,26 @@ if TYPE_CHECKING:
 
 class Opened:
     """What the settings give, opened once. store: None where there is no database yet, or it cannot be opened: then a log
-    can be talked about all the same."""
+    can be talked about all the same. tell: of progress.
 
-    def __init__(self, chosen: Settings, quiet: bool) -> None:
-        self.chosen, self._quiet = chosen, quiet
+    make: a database that is not there is made; allowed: of paths those that may be read, as they are to be read, Errors
+    InputError for the first that may not.
+    """
+
+    def __init__(
+        self,
+        chosen: Settings,
+        quiet: bool,
+        make: bool = False,
+        allowed: Callable[[Sequence[str]], Sequence[str]] = lambda paths: paths,
+    ) -> None:
+        self.chosen, self._quiet, self.allowed = chosen, quiet, allowed
+        self.tell = output.teller(quiet)
+        self.matcher = functools.cache(lambda: wiring.site_knowledge(chosen)[0].matcher)
         self.store: IncidentStore | None = None
         self._broken: StoreError | None = None
         try:
-            self.store = wiring.store(chosen) if wiring.made(chosen) else None
+            self.store = wiring.store(chosen) if make or wiring.made(chosen) else None
         except StoreError as error:
             self._broken = error
 
@@ -76,17 +88,16 @@ class Opened:
                 if others:
                     output.note(f"of {len(cases)} failed tasks the first is talked about", self._quiet)
                 keep = record and not first.live
-                return self._diagnosed(
-                    first.paths, wiring.for_job(self._parts(keep), self.chosen, first, new=False), keep
-                )
+                paths = self.allowed(first.paths) if first.paths else ()
+                return self._diagnosed(paths, wiring.for_job(self.parts(keep), self.chosen, first, new=False), keep)
         except InputError as error:
             raise NotFoundError(f"no incident of job {name} is recorded, and {error.message}", error.hint) from None
 
     def paths(self, paths: Sequence[str], record: bool) -> Subject:
         """Diagnosed by the rules, and recorded where that is wanted. Errors: InputError."""
         if "-" in paths:
-            raise UsageError("triage chat reads questions from stdin, no log", "give the log as a file")
-        return self._diagnosed(paths, self._parts(record), record)
+            raise UsageError("- is no log here: stdin is for what is said", "give the log as a file")
+        return self._diagnosed(self.allowed(paths), self.parts(record), record)
 
     def _diagnosed(self, paths: Sequence[str], parts: Parts, record: bool) -> Subject:
         kept: list[tuple[JobLog, Diagnosis]] = []
@@ -105,10 +116,11 @@ class Opened:
         stored = self.store.get(number) if number is not None and self.store else None
         return Subject(document, lambda: OpenedLog(*kept[0], raw_lines), number, stored)
 
-    def _parts(self, record: bool) -> Parts:
+    def parts(self, record: bool) -> Parts:
+        """Those of a diagnosis by the rules."""
         without = replace(self.chosen, llm="off")  # the model answers in the conversation
         rules = wiring.learned_rules(without, writes=record)
-        parts = wiring.parts(without, output.teller(self._quiet), record=record, rules=rules)
+        parts = wiring.parts(without, self.tell, record=record, rules=rules)
         return wiring.with_good_runs(parts, without, writes=record)
 
     def _read_again(self, found: StoredIncident) -> OpenedLog:
@@ -120,6 +132,7 @@ class Opened:
         files = next((a.files for a in found.attempts if a.number == number), ())
         if not files or not all(f.path and f.digest for f in files):
             raise InputError("where it came from is not known", "give it anew: triage chat PATH")
+        self.allowed([f.path for f in files if not _is_below(f.path, self.chosen.home / slurm_job.FOLDER)])
         for file in files:
             try:
                 same = identity.digest(Path(file.path))[1] == file.digest
@@ -127,7 +140,7 @@ class Opened:
                 raise InputError(f"{file.path} is not there any more") from None
             if not same:
                 raise InputError(f"{file.path} has changed since", "diagnose it again: triage chat PATH")
-        parts = self._parts(record=False)
+        parts = self.parts(record=False)
         log = pipeline.read([f.path for f in files], replace(parts, good=None))
         output.clear_progress(self._quiet)
         log = _renamed(log, {f.path: f.name for f in files})
@@ -145,7 +158,7 @@ class Opened:
 
         kept = keep and self.store is not None
         return Desk(
-            matcher=functools.cache(lambda: wiring.site_knowledge(self.chosen)[0].matcher),
+            matcher=self.matcher,
             labels=kb.taxonomy(),
             open_incident=self.incident,
             who=user(),
@@ -200,9 +213,9 @@ class Opened:
         limits = failure_agent.limits(chosen.llm_timeout, chosen.llm_most_cost)
         prices = Prices(chosen.llm_price_in, chosen.llm_price_out)
         options = Options(chosen.llm_steps, chosen.llm_timeout, chosen.llm_context, limits, prices)
-        return Talker(model, self._tools, options)
+        return Talker(model, self.tools, options)
 
-    def _tools(self, log: OpenedLog | None) -> Sequence[Tool]:
+    def tools(self, log: OpenedLog | None) -> Sequence[Tool]:
         from triage.agents.tools.on_facts import FactTools
         from triage.agents.tools.on_log import LogTools
         from triage.cli import asking
@@ -210,10 +223,8 @@ class Opened:
 
         if log is None:
             return ()
-        known, _ = wiring.site_knowledge(self.chosen)
-        facts = FactTools(
-            log.log, log.rules, kb.taxonomy(), known.matcher, runbooks().of, asking.incidents_of(self.chosen)
-        )
+        past = asking.incidents_of(self.chosen)
+        facts = FactTools(log.log, log.rules, kb.taxonomy(), self.matcher(), runbooks().of, past)
         return (*LogTools(log.log, log.rules, log.read).all(), *facts.all())
 
 
@@ -234,6 +245,11 @@ def _renamed(log: JobLog, names: dict[str, str]) -> JobLog:
         for file in log.files
     )
     return replace(log, files=files)
+
+
+def _is_below(path: str, folder: Path) -> bool:
+    """Where triage keeps what Slurm told it."""
+    return Path(path).resolve().is_relative_to(folder.resolve())
 
 
 def _save(name: str, text: str) -> str:

@@ -36,6 +36,7 @@ COMMANDS = {
         "The incident database: list, show, resolve, stats, export, backup, restore.",
     ),
     "serve": ("triage.cli.serve", "Serve the API, the web page with incidents and uploads, and the chat in it."),
+    "mcp": ("triage.cli.mcp", "Serve the same tools to another assistant, over MCP; read-only unless allowed."),
     "kb": ("triage.cli.kb", "The knowledge base: list, show, search, import, add, check."),
     "rules": (
         "triage.cli.rules",

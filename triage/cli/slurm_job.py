@@ -19,6 +19,7 @@ from triage.redact import redact
 from triage.slurm import account, choose, ids, logs
 from triage.slurm.client import Found, Slurm
 
+FOLDER = "slurm"  # under the home, with what it told of jobs whose diagnosis is recorded
 _NODES = 1000  # of a job whose nodes are asked for
 _ELSEWHERE = "is it of another cluster (SLURM_CLUSTERS), or older than what Slurm keeps? give its log files to have them read all the same"
 
@@ -129,7 +130,7 @@ def _place(home: Path | None) -> Iterator[Path]:
     """A folder under the home, where the record can find the texts again; else one that goes at the end."""
     if home is not None:
         try:
-            place = home / "slurm"
+            place = home / FOLDER
             place.mkdir(parents=True, exist_ok=True)
             (probe := place / ".writable").write_bytes(b"")
             probe.unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""The tools of triage for other assistants, over the Model Context Protocol."""
