@@ -301,3 +301,83 @@ def test_ranks_that_nothing_tells_by_number_are_told_by_their_process(knowledge:
     found = judge(job(*waiting, apart, states), knowledge)
     assert (found.outcome, found.failure_type, found.suspects.pids) == ("hung", "hang", (4003,))
     assert "stuck (ring.py:10)" in found.root_cause
+
+
+def again(rank: int, *frames: str) -> list[LogFile]:
+    """Two looks in the same place."""
+    first = stack(rank, *frames)
+    text = "\n".join(line.text for line in first.lines)
+    return [first, log_file(text, f"pyspy-{4000 + rank}.2.txt", "stacks")]
+
+
+def test_groups_that_wait_for_each_other_are_both_named_and_none_is_accused(knowledge: Knowledge) -> None:
+    reduce = ["    all_reduce (torch/distributed/distributed_c10d.py:2757)", "    step (train.py:40)"]
+    gather = ["    all_gather (torch/distributed/distributed_c10d.py:3100)", "    gather (train.py:55)"]
+    for others_ in (range(4, 8), range(4, 7)):
+        files = [*(f for n in range(4) for f in again(n, *reduce)), *(f for n in others_ for f in again(n, *gather))]
+        d = judge(job(*files), knowledge)
+        assert (d.outcome, d.failure_type, d.status) == ("hung", "collective-mismatch", "supported")
+        assert (d.suspects.ranks, d.suspects.pids) == ((), ())
+        assert "Ranks 0-3 wait in all_reduce." in d.root_cause
+        assert f"Ranks 4-{others_[-1]} wait in all_gather." in d.root_cause
+    once = judge(job(*(stack(n, *(reduce if n < 4 else gather)) for n in range(8))), knowledge)
+    assert once.status == "hypothesis"
+
+
+def test_stages_of_a_pipeline_that_compute_are_no_suspects(knowledge: Knowledge) -> None:
+    forward = ["    forward (model.py:12)"]
+    recv = ["    recv (torch/distributed/distributed_c10d.py:2404)", "    recv_forward (p2p.py:9)"]
+    stages = [*(f for n in range(4) for f in again(n, *forward)), *(f for n in range(4, 8) for f in again(n, *recv))]
+    half = judge(job(*stages), knowledge)
+    assert (half.suspects.ranks, half.status) == ((), "unknown")
+    assert "pipeline" in half.root_cause
+    one = [*again(0, *forward), *(f for n in range(1, 8) for f in again(n, *recv))]
+    assert judge(job(*one), knowledge).suspects.ranks == (0,)
+
+
+LEGAL: list[tuple[int, list[str]]] = [
+    (0, ["    forward (model.py:12)"]),
+    (2, ["    forward (model.py:12)", "    evaluate (train.py:77)"]),
+    (1, ["    _save (torch/serialization.py:850)", "    save_checkpoint (ckpt.py:40)"]),
+]
+
+
+@pytest.mark.parametrize(("rank", "frames"), LEGAL)
+def test_what_may_be_an_evaluation_or_a_checkpoint_is_a_guess_and_nothing_is_killed(
+    rank: int, frames: list[str], knowledge: Knowledge
+) -> None:
+    files = [*again(rank, *frames), *(f for n in range(4) if n != rank for f in again(n, *BARRIER))]
+    d = judge(job(*files), knowledge)
+    assert (d.suspects.ranks, d.status, d.action) == ((rank,), "hypothesis", "wait")
+    assert "It may be meant" in d.root_cause
+
+
+def test_a_rank_that_loops_in_other_code_twice_is_none_of_these(knowledge: Knowledge) -> None:
+    files = [*again(2, "    spin (mine.py:9)"), *(f for n in (0, 1, 3) for f in again(n, *BARRIER))]
+    d = judge(job(*files), knowledge)
+    assert (d.suspects.ranks, d.status, d.action) == ((2,), "supported", "kill-and-restart")
+
+
+def test_dumps_that_were_cut_off_accuse_nobody(knowledge: Knowledge) -> None:
+    def begun(rank: int, lines: int) -> LogFile:
+        text = [line.text for line in stack(rank, *BARRIER).lines][:lines]
+        return log_file("\n".join(text), f"pyspy-{4000 + rank}.txt", "stacks")
+
+    cut = [begun(0, 1), begun(1, 4), begun(2, 5)]
+    d = judge(job(*cut, *others(3, 4, 5, 6)), knowledge)
+    assert (d.outcome, d.suspects.ranks) == ("hung", ())
+    gone = judge(job(*cut[1:], *others(3, 4, 5, 6)), knowledge)
+    assert gone.suspects.ranks == (0,), "of this one there is nothing at all"
+    assert gone.status == "hypothesis"
+
+
+def test_containers_have_each_a_process_1(knowledge: Knowledge) -> None:
+    def pod(n: int, *frames: str) -> LogFile:
+        text = ["Process 1: python train.py", "", 'Thread 1 (idle): "MainThread"', *frames, "    main (train.py:104)"]
+        return log_file("\n".join(text), f"pod{n}.txt", "stacks")
+
+    d = judge(job(*(pod(n, *BARRIER) for n in range(7)), pod(7, "    read_shard (data.py:12)")), knowledge)
+    assert (d.outcome, d.status, d.suspects.pids) == ("hung", "hypothesis", (1,))
+    assert "pod7.txt" in d.root_cause
+    assert d.stacks is not None
+    assert sorted(c.processes for c in d.stacks.classes) == [1, 7]

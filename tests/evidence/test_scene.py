@@ -138,7 +138,7 @@ Thread 1 (Thread 0x7fcb (LWP 4711) "solver"):
 """
     (seen,) = scene(job(log_file(text, "bt.txt", "stacks"))).seen
     assert (seen.pid, seen.doing, seen.standing.call_name) == (4711, "collective", "MPI_Allreduce")
-    assert [frame.function for frame in seen.standing.own] == ["exchange"]
+    assert [frame.function for frame in seen.standing.own] == ["main", "exchange"]
 
 
 def transcript() -> LogFile:
@@ -213,3 +213,17 @@ def test_file_systems_that_did_not_answer() -> None:
         ("hangs", "/scratch", 2, "n1"),
         ("fails:Stale-file-handle", "/home", 3, "n1"),
     ]
+
+
+@pytest.mark.parametrize("value", ["true", "-1", "1000000000000000000", "1.5", '"3"', "null"])
+def test_a_rank_that_is_no_rank_is_none(value: str) -> None:
+    text = f'{{\n "schema": "triage.collected/1",\n "processes": [\n  {{\n   "node": "n1",\n   "pid": 7,\n   "rank": {value}\n  }}\n ]\n}}'
+    told = manifest.read([log_file(text, "manifest.json", "processes")])
+    assert [(m.pid, m.rank) for m in told.members] == [(7, None)]
+
+
+def test_a_manifest_that_nests_without_end_is_read_as_far_as_it_goes() -> None:
+    text = '{\n  "node": "n1",\n  "problem": ' + "[" * 200_000 + '\n}\n{\n  "node": "n2",\n  "problem": "no answer"\n}'
+    told = manifest.read([log_file(text, "manifest.json", "processes")])
+    assert [(s.node, s.problem) for s in told.silent] == [("n2", "no answer")]
+    assert told.nodes == 2

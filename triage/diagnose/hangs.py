@@ -8,12 +8,14 @@ from dataclasses import dataclass, field, replace
 from triage.diagnose import made_hangs as made
 from triage.domain import JobLog, LogLine, Signature
 from triage.evidence import manifest, mounts, pace
+from triage.evidence.crew import Process, lone
+from triage.evidence.kernel_places import Places, kind_of, places
 from triage.evidence.match import Finding
 from triage.evidence.processes import short
 from triage.evidence.procstate import DRIVER, SLEEPS, STORAGE
 from triage.evidence.ras import Named
-from triage.evidence.scene import Process, Scene, scene
-from triage.evidence.stacks import Seen, other_threads
+from triage.evidence.scene import Scene, scene
+from triage.evidence.stacks import Seen, crossed, moving, other_threads
 
 Best = Mapping[tuple[str, int], Finding]
 KERNEL = ("kernel.hung-task", "kernel.stack-storage", "kernel.stack-driver")
@@ -35,6 +37,8 @@ class Hang:
     scene: Scene = field(default_factory=Scene)
     culprits: tuple[Culprit, ...] = ()
     others: tuple[Finding, ...] = ()  # that name no process, or go with the culprits
+    places: Places = field(default_factory=Places)
+    told: manifest.Manifest = field(default_factory=manifest.Manifest)
 
     def about(self, pids: Sequence[int], ranks: Sequence[int]) -> list[Finding]:
         """What was seen of these processes, the strongest first."""
@@ -56,18 +60,21 @@ def _groups(p: Process) -> dict[str, str]:
 def look(log: JobLog, best: Best, stepped: bool) -> Hang:
     """best: what signatures found; stepped: the job made steps."""
     told = manifest.read(log.files)
-    found = scene(log, told.ranks)
-    judge = _Judge(found, told, mounts.sick(log.files), best)
+    found = scene(log, told.members)
+    stand = places(found.crew)
+    judge = _Judge(found, told, mounts.sick(log.files), best, stand)
     culprits = judge.culprits()
     others = (*judge.of_nodes(culprits), *_of_logs(log, bool(culprits), stepped))
-    return Hang(found, tuple(culprits[:_MOST]), others)
+    return Hang(found, tuple(culprits[:_MOST]), others, stand, told)
 
 
 class _Judge:
-    def __init__(self, found: Scene, told: manifest.Manifest, sick: Sequence[mounts.Mount], best: Best) -> None:
-        self._scene, self._told, self._sick, self._best = found, told, sick, best
+    def __init__(
+        self, found: Scene, told: manifest.Manifest, sick: Sequence[mounts.Mount], best: Best, stand: Places
+    ) -> None:
+        self._scene, self._told, self._sick, self._places = found, told, sick, stand
         self._odd = {id(s) for s in found.odd}
-        self._ranks = _ranks(found.processes)
+        self._ranks = found.crew
         known = [p.state.letter for p in self._ranks if p.state]
         self._all_stopped = len(known) > 1 and set(known) == {"T"}
         self._blocked = {f.groups.get("pid"): f for f in best.values() if f.signature.id == "kernel.hung-task"}
@@ -79,6 +86,7 @@ class _Judge:
             if chosen:
                 found.append(Culprit(*chosen, p, tuple(self._also(p, chosen))))
         found += self._by_ras(found)
+        found = found or self._by_place() or self._alone()
         if len(found) * 2 > len(self._ranks) and len(self._ranks) > 2:
             found = [
                 c for c in found if c.signature.id not in (made.SILENT.id, made.IDLE.id)
@@ -93,7 +101,7 @@ class _Judge:
         if state.letter == "T":
             return made.SUSPENDED if self._all_stopped else made.STOPPED, state.line
         if state.letter == "Z":
-            return made.DEFUNCT, state.line
+            return made.DEFUNCT if p.rank is not None else made.ENDED, state.line
         where = [state.wchan, *(f.function for dump in p.dumps for f in dump.kernel)]
         if any(STORAGE.search(name) for name in where):
             return made.FROZEN, state.line
@@ -115,18 +123,35 @@ class _Judge:
             return None
         if seen.doing in ("collective", "point-to-point"):
             return made.DIVERGED, seen.line
-        if seen.doing == "data-loader" and (worker := self._stuck_worker(p)):
+        if (seen.doing == "data-loader" or p.for_child) and (worker := self._stuck_worker(p)):
             return worker
+        if p.for_child:
+            return made.CHILD, seen.line
         if seen.doing == "code" and p.state is not None and SLEEPS.search(p.state.wchan):
             return made.apart("sleep"), seen.line
         return made.apart(seen.doing), seen.line
 
     def _stuck_worker(self, p: Process) -> tuple[Signature, LogLine] | None:
-        """Of the processes that load its data, one that is stopped or waits in the kernel."""
-        for child in self._scene.processes:
-            if _started(p, child) and (stuck := self._by_state(child)):
-                return stuck
-        return None
+        """Of the processes that it waits for, one that is stopped or waits in the kernel."""
+        return next((stuck for child in self._scene.family.of(p) if (stuck := self._by_state(child))), None)
+
+    def _by_place(self) -> list[Culprit]:
+        """Those that do not wait in the kernel as the others do."""
+        at = self._places
+        if moving(self._scene.seen):
+            return []
+        found = [(made.PLACES[kind_of(p)], p.state.line, p) for p in at.odd if p.state]
+        return [Culprit(*chosen, tuple(self._also(chosen[2], chosen[:2]))) for chosen in found]
+
+    def _alone(self) -> list[Culprit]:
+        """The one process of a job that works, where somebody had all that it is collected."""
+        p = lone(self._ranks) if self._told.written else None
+        if p is None or moving(self._scene.seen):
+            return []
+        seen = self._scene.seen_of(p)
+        line = seen.line if seen else p.state.line if p.state else None
+        chosen = (made.ALONE, line) if line else None
+        return [Culprit(*chosen, p, tuple(self._also(p, chosen)))] if chosen else []
 
     def _by_silence(self, p: Process) -> tuple[Signature, LogLine] | None:
         """No tool got a stack of it, though others gave theirs."""
@@ -193,28 +218,10 @@ class _Judge:
         """All that were seen wait: for those that were not, or in the network."""
         if all(s.doing == "rendezvous" for s in waiting):
             yield Finding(waiting[0].line, made.LATE)
-        elif missing:
-            yield from (Finding(waiting[0].line, made.UNSEEN, {"rank": str(rank)}) for rank in missing[:1])
-
-
-def _ranks(processes: Sequence[Process]) -> list[Process]:
-    """The ranks of the job, and none of the other processes of its nodes; what a rank started is none, though it has its variables."""
-    working = {(p.node, p.pid) for p in processes if p.rank is not None}
-    # Where no rank is known, what shows a stack of its own may be one; a shell that started the ranks shows none.
-    working = working or {(p.node, p.pid) for p in processes if any(d.threads for d in p.dumps) and not p.helps}
-    found = []
-    for p in processes:
-        known = p.rank is not None or p.gpu is not None or p.local_rank is not None
-        if not (known or p.refused or any(dump.threads for dump in p.dumps)) or p.helps:
-            continue
-        parent = p.state.parent if p.state else None
-        if parent is None or parent == p.pid or (p.node, parent) not in working:
-            found.append(p)
-    return found
-
-
-def _started(parent: Process, p: Process) -> bool:
-    return p.state is not None and p.state.parent is not None and p.state.parent == parent.pid and p.node == parent.node
+        elif gone := sorted(set(missing) - {p.rank for p in self._scene.processes}):
+            yield Finding(waiting[0].line, made.UNSEEN, {"rank": str(gone[0])})
+        else:
+            yield from (Finding(s.line, made.CROSSED) for s in crossed(waiting))
 
 
 def _of_logs(log: JobLog, sure: bool, stepped: bool) -> Iterator[Finding]:

@@ -57,8 +57,8 @@ def judge(log: JobLog, knowledge: Knowledge) -> Diagnosis:
     job = job_of(facts, verdict.root.findings if verdict.root else ())
     result = replace(result, job=job, job_name=job_name(log.files), job_user=job_user(log.files))
     result = replace(result, stacks=facts.hang.scene.stacks)
-    if verdict.root and hang_story.looked_once(facts.hang, verdict.root.signature) and not facts.collectives.waits:
-        result = replace(result, status="hypothesis", root_cause=f"{result.root_cause} {hang_story.LOOK_AGAIN}")
+    if verdict.root and not facts.collectives.waits and (but := hang_story.doubt(facts.hang, verdict.root.signature)):
+        result = replace(result, status="hypothesis", root_cause=f"{result.root_cause} {but}")
     return story.complete(result, facts, aligned)
 
 
@@ -113,6 +113,7 @@ def _with_cause(facts: Facts, verdict: Verdict, evidence: list[Evidence], knowle
     reached = progress(facts.log.files, facts.steps, root.first.line)
     before = ended.before_the_end(facts, root)
     action = _AFTER.get(before.kind if before else "") or _action(facts, root, found, book)
+    action = "wait" if hang_story.may_be_meant(facts.hang, signature) and not facts.collectives.waits else action
     own_file = next(f for f in facts.log.files if f.name == root.first.line.file)
     told = [
         *ownwords.reason_told(root.first, own_file.lines),
@@ -124,7 +125,7 @@ def _with_cause(facts: Facts, verdict: Verdict, evidence: list[Evidence], knowle
         *wording.hang_story(facts.collectives, found),
         *flight.told(facts.flight),
         *(
-            hang_story.told(facts.hang, facts.log, _gpu_at_fault(facts))
+            hang_story.told(facts.hang, facts.log, root.signature, _gpu_at_fault(facts))
             if found.pids or root.signature.id in hang_story.SAID
             else []
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 
 from triage.domain import Doing, Signature
@@ -58,6 +59,7 @@ STOPPED = replace(
     root_cause_class="operator-action",
     component="linux",
     weight=76,
+    action="wait",
     remedy="Find out who stopped it (a person, a debugger, the scheduler), and let it go on with `kill -CONT PID` or `scontrol resume`; nothing is lost by it.",
     check="ps -o pid,stat,wchan:30,cmd -p PID",
 )
@@ -80,6 +82,12 @@ DEFUNCT = replace(
     weight=66,
     remedy="Look for the last lines of this rank and for its end in the kernel log of its node (OOM killer, segfault), then restart.",
     check="dmesg -T | grep -iE 'killed process|segfault' on the node of the rank",
+)
+ENDED = replace(
+    DEFUNCT,
+    id="hang.dead-process",
+    title="a process of the job has ended and was not waited for, while others of its kind wait",
+    weight=60,
 )
 SILENT = replace(
     DEFUNCT,
@@ -145,6 +153,15 @@ _REMEDY: dict[Doing, str] = {
     "file": "See whether the file system answers, and where the process waits in the kernel (/proc/PID/stack); write logs and summaries to a local path.",
     "gpu": "Look for Xid lines on the node of this rank and at nvidia-smi -q; take a native stack and, where the next run hangs too, try CUDA_LAUNCH_BLOCKING=1.",
 }
+CHILD = replace(
+    APART,
+    id="hang.child",
+    title="a rank waits for the end of a process that it started, while the others wait for it",
+    root_cause_class="unknown",
+    weight=60,
+    remedy="Look at the process that it started: what it runs, in which state it is, and what it waits for.",
+    check="ps -o pid,ppid,stat,wchan:30,cmd --ppid PID",
+)
 DIVERGED = replace(
     APART,
     id="hang.other-collective",
@@ -154,6 +171,13 @@ DIVERGED = replace(
     weight=66,
     remedy="Look for code that only some ranks run, or for uneven data, between the two places in the stacks; TORCH_DISTRIBUTED_DEBUG=DETAIL names the collectives.",
     check="TORCH_DISTRIBUTED_DEBUG=DETAIL names the ranks and collectives that differ",
+)
+CROSSED = replace(
+    DIVERGED,
+    id="hang.crossed-groups",
+    title="groups of ranks wait in different collectives, each for the others: a deadlock between groups",
+    weight=60,
+    remedy="Find where the order of the two collectives differs between the ranks: those of all groups must be entered in the same order by every rank; TORCH_DISTRIBUTED_DEBUG=DETAIL names them.",
 )
 EPOCHS = replace(
     APART,
@@ -183,6 +207,36 @@ IDLE = replace(
     weight=46,
     remedy="Look at the process that holds this GPU: it has not come to the collective that the others are in.",
     check="ps -o pid,stat,wchan:30,cmd -p PID; py-spy dump --pid PID",
+)
+SPINS = replace(
+    APART,
+    id="hang.spins",
+    title="a process keeps a CPU busy while the others of the job wait",
+    root_cause_class="unknown",
+    weight=50,
+    remedy="Look at what the busy process computes: its stack twice, a minute apart (py-spy dump, or gdb -p PID -batch -ex 'thread apply all bt'). A loop that never ends stands in the same function; a long computation moves on.",
+    check="gdb -p PID -batch -ex 'thread apply all bt'; py-spy dump --pid PID",
+)
+ASLEEP_ALONE = replace(
+    SPINS,
+    id="hang.sleeps",
+    title="a process sleeps until a time of its own while the others of the job wait",
+    remedy="Look at its stack: who sleeps in a loop waits for what nobody tells.",
+)
+ELSEWHERE = replace(
+    SPINS,
+    id="hang.waits-elsewhere",
+    title="a process waits in the kernel for something else than the others of the job",
+    weight=46,
+    remedy="Look at the stack of this process: the others wait for it, and it waits elsewhere.",
+)
+PLACES = defaultdict(lambda: ELSEWHERE, runs=SPINS, sleeps=ASLEEP_ALONE)
+ALONE = replace(
+    SPINS,
+    id="hang.alone",
+    title="all others of the job only started this process and wait for its end",
+    weight=40,
+    remedy="See whether it is meant to take so long: a sleep and a server wait by design. Else look at its stack.",
 )
 LOST = replace(
     DEFUNCT,

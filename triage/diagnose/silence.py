@@ -173,9 +173,11 @@ def _container_failed(facts: Facts) -> Finding | None:
 
 def _stood_still(facts: Facts) -> Ending | None:
     """Lines went on for long after the last step, or stacks were taken: the job was alive and did no work."""
+    stacks = [f for f in facts.log.files if f.kind == "stacks" and f.lines]
+    if facts.hang.told.written:
+        return _collected(facts, stacks[0].lines[0] if stacks else None)
     if facts.ends:
         return None
-    stacks = [f for f in facts.log.files if f.kind == "stacks" and f.lines]
     if stacks:
         return _stacks_taken(facts, stacks[0].lines[0])
     for file in facts.log.files:
@@ -192,6 +194,20 @@ def _stood_still(facts: Facts) -> Ending | None:
             )
             return Ending("hung", "unknown", said, Finding(last, STILL))
     return None
+
+
+def _collected(facts: Facts, first: LogLine | None) -> Ending:
+    """Somebody had all this collected of a job that did not get on, and nothing of it names who holds it up."""
+    hang = facts.hang
+    stacks, at = hang.scene.stacks, Finding(first, STILL) if first else None
+    if stacks and hang_story.moves(hang):
+        said = (
+            f"{stacks.moving} of {stacks.moving + stacks.again} processes that were looked at again stood elsewhere: they compute, or what they "
+            "waited for came. A job that computes without input and output looks like this too: look once more before anything is killed."
+        )
+        return Ending("unknown", "unknown", said, at)
+    said = " ".join(hang_story.nobody(hang))
+    return Ending("hung" if hang_story.all_wait(hang) else "unknown", "unknown", said, at)
 
 
 def _stacks_taken(facts: Facts, first: LogLine) -> Ending:
@@ -212,7 +228,7 @@ def _stacks_taken(facts: Facts, first: LogLine) -> Ending:
             "stacks again after a minute."
         )
         return Ending("unknown", "unknown", said, Finding(first, STILL))
-    said = f"{taken}, as is done when a job hangs; no line says that it ended or why it stood still."
+    said = f"{taken}, as is done when a job hangs; no line says that it ended or why it stood still. {' '.join(hang_story.groups(facts.hang))}".rstrip()
     return Ending("hung", "unknown", said, Finding(first, STILL))
 
 

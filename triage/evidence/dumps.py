@@ -58,7 +58,7 @@ class Thread:
 
 @dataclass(slots=True)
 class Dump:
-    """One look at one process. refused: the line that says that it did not work, with `denied` where no permission was given."""
+    """One look at one process. One that was cut off has neither threads nor what the kernel tells. refused: the line that says that it did not work, with `denied` where no permission was given."""
 
     head: LogLine
     pid: int | None
@@ -88,7 +88,7 @@ def dumps(file: LogFile) -> list[Dump]:
         for line, text in stream.lines:
             reader.take(line, text)
         found += reader.found
-    return [d for d in found if d.threads or d.kernel or d.refused]
+    return [d for d in found if d.threads or d.kernel or d.refused or d.command]
 
 
 class _Reader:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -16,6 +16,9 @@ from triage.domain import LogFile, LogLine
 from triage.evidence.processes import short
 
 _KEY = re.compile(r'^\s*"(\w{1,40})": (.*?),?\s*$')
+_ABSENT = re.compile(r"there is no (\S{1,40})")
+_MOST_RANK = 10**6
+_MOST_PID = 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +42,31 @@ class Silent:
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
-    """ranks: of processes by node without its domain and number."""
+class Member:
+    """A process of the job. command: its name as the kernel has it; code: with what it ended, as `wait` has it, None where it runs."""
 
-    ranks: dict[tuple[str, int], int] = field(default_factory=dict)
+    node: str
+    pid: int
+    parent: int | None
+    rank: int | None
+    command: str
+    code: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """ranks: of processes by node without its domain and number; written: there is a manifest."""
+
+    members: tuple[Member, ...] = ()
     failed: tuple[Failed, ...] = ()
     silent: tuple[Silent, ...] = ()
     nodes: int = 0  # that were asked
+    written: bool = False
+    absent: tuple[str, ...] = ()  # tools that a node did not have
+
+    @property
+    def ranks(self) -> dict[tuple[str, int], int]:
+        return {(m.node, m.pid): m.rank for m in self.members if m.rank is not None}
 
 
 def is_manifest(file: LogFile) -> bool:
@@ -54,20 +75,33 @@ def is_manifest(file: LogFile) -> bool:
 
 def read(files: Iterable[LogFile]) -> Manifest:
     """Of all manifests among the files."""
-    ranks: dict[tuple[str, int], int] = {}
-    failed, silent, nodes = [], [], 0
-    for told, line in (item for file in files if is_manifest(file) for item in _objects(file)):
-        node, pid, problem = short(str(told.get("node") or "")), told.get("pid"), str(told.get("problem") or "")
+    members, failed, silent, nodes = list[Member](), [], [], 0
+    absent: dict[str, None] = {}
+    found = [file for file in files if is_manifest(file)]
+    for told, line in (item for file in found for item in _objects(file)):
+        node, problem = short(str(told.get("node") or "")), str(told.get("problem") or "")
+        pid = _number(told.get("pid"), _MOST_PID)
         if "tool" in told:
-            if problem and not problem.startswith("there is no "):
-                failed.append(Failed(node, pid if isinstance(pid, int) else None, str(told["tool"]), problem, line))
-        elif isinstance(pid, int):
-            if isinstance(told.get("rank"), int):
-                ranks[node, pid] = told["rank"]
+            if lacks := _ABSENT.match(problem):
+                absent[lacks[1]] = None
+            elif problem:
+                failed.append(Failed(node, pid, str(told["tool"]), problem, line))
+        elif pid is not None:
+            members.append(_member(node, pid, told))
         elif node:
             nodes += 1
             silent += [Silent(node, problem, line)] if problem else []
-    return Manifest(ranks, tuple(failed), tuple(silent), nodes)
+    return Manifest(tuple(members), tuple(failed), tuple(silent), nodes, bool(found), tuple(absent))
+
+
+def _member(node: str, pid: int, told: dict[str, Any]) -> Member:
+    parent, rank = _number(told.get("ppid"), _MOST_PID), _number(told.get("rank"), _MOST_RANK)
+    return Member(node, pid, parent, rank, str(told.get("comm") or "")[:40], _number(told.get("ended"), 1 << 16))
+
+
+def _number(value: object, most: int) -> int | None:
+    """What nodes told is text of strangers: true is no number, and no rank is as large as a list of all ranks could not be."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < most else None
 
 
 def _objects(file: LogFile) -> Iterator[tuple[dict[str, Any], LogLine]]:
@@ -85,7 +119,7 @@ def _objects(file: LogFile) -> Iterator[tuple[dict[str, Any], LogLine]]:
         elif found := _KEY.match(line.text):
             try:
                 told[found[1]] = json.loads(found[2])
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if found[1] == "problem":
                 cited = line

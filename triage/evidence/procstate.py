@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from triage.domain import LogFile, LogLine
-from triage.evidence.whose import Whose, by_label, local_rank_in, pid_in_name, rank_in
+from triage.evidence.whose import Whose, by_label, local_rank_in, look_of, pid_in_name, rank_in
 
 _COLUMNS = {"pid": "pid", "ppid": "ppid", "stat": "stat", "s": "stat", "state": "stat", "wchan": "wchan"}
 _LAST = frozenset({"cmd", "command", "args", "comm"})
@@ -21,6 +21,7 @@ _STAT_FILE = re.compile(r"^(\d{1,9}) \((.{1,60})\) ([DRSTtZIX]) \d")
 _WCHAN = re.compile(r"^(?:# ?)?wchan\b[:= ]{1,3}(?:/\S+:? )?([A-Za-z_][\w.]{2,80})\s*$")
 _BARE = re.compile(r"^([a-z_][\w.]{2,80})\s*$")
 _PID = re.compile(r"^Pid:\s+(\d{1,9})")
+_PARENT = re.compile(r"^PPid:\s+(\d{1,9})")
 _HEADED = re.compile(r"^(?:==|#) ?/proc/(\d{1,9})/(\w+)|^(?:==|#) ?(?:\w+ )?(wchan)\b")
 
 STORAGE = re.compile(
@@ -35,7 +36,8 @@ _NO_PLACE = frozenset({"-", "0", "?"})
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """letter: as ps has it, D uninterruptible, T stopped, t traced, Z ended and not reaped; wchan: "" where unknown."""
+    """letter: as ps has it, D uninterruptible, T stopped, t traced, Z ended and not reaped; wchan: "" where unknown; look: at
+    which look at the job it was so, from 1 on."""
 
     pid: int
     letter: str
@@ -46,6 +48,7 @@ class State:
     rank: int | None = None
     local_rank: int | None = None
     parent: int | None = None
+    look: int = 1
 
 
 def states(files: Iterable[LogFile]) -> Iterator[State]:
@@ -54,7 +57,8 @@ def states(files: Iterable[LogFile]) -> Iterator[State]:
             file.kind == "job" and any(_TELLS.search(x.text) for x in file.lines)
         ):
             for stream in by_label(file):
-                yield from _of_stream(file, stream.lines, stream.node)
+                for state in _of_stream(file, stream.lines, stream.node):
+                    yield replace(state, look=look_of(file.name))
 
 
 def _of_stream(file: LogFile, lines: list[tuple[LogLine, str]], node: str | None) -> Iterator[State]:
@@ -127,6 +131,7 @@ class _Status:
         self._pid = pid
         self._letter = self._wchan = self._name = ""
         self._line: LogLine | None = None
+        self._parent: int | None = None
         self._headed = False
 
     def take(self, line: LogLine, text: str, node: str | None) -> State | None:
@@ -138,6 +143,8 @@ class _Status:
             self._name = text[5:].strip()
         elif pid := _PID.match(text):
             self._pid = int(pid[1]) if self._pid is None else self._pid
+        elif parent := _PARENT.match(text):
+            self._parent = int(parent[1])
         elif said := _WCHAN.match(text) or (_BARE.match(text) if self._headed else None):
             self._wchan = said[1]
             self._line = self._line or line
@@ -150,4 +157,4 @@ class _Status:
     def end(self, node: str | None) -> State | None:
         if self._pid is None or self._line is None:
             return None
-        return State(self._pid, self._letter, self._wchan, self._name, self._line, node)
+        return State(self._pid, self._letter, self._wchan, self._name, self._line, node, parent=self._parent)

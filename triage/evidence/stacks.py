@@ -15,6 +15,9 @@ from triage.evidence.dumps import Dump
 from triage.evidence.standing_in import WAITING, Standing, is_own, standing
 
 FEWEST = 3  # stacks, for one to be the odd one out by number alone
+_MAJORITY = 2  # times as many as the others: with fewer it may as well be they who took another way
+_GROUPS = 4  # of ranks that wait for each other crosswise
+_STAGES = 3  # of a pipeline so many times more wait for their neighbours than compute, if one holds the others up
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,24 +74,50 @@ def odd_ones(seen: Sequence[Seen]) -> tuple[Seen, ...]:
     """Those for whom the others wait; () where none stands out."""
     if moving(seen):
         return ()
+    seen = whole(seen)
     waiting = [s for s in seen if s.waits]
     rest = [s for s in seen if not s.waits and s.again is not False]
     if waiting and not rest:
         return _elsewhere(waiting)
+    if waiting and all(s.doing == "point-to-point" for s in waiting):
+        return tuple(rest) if len(rest) * _STAGES <= len(waiting) else ()
     if waiting and len(rest) <= len(waiting):
         return tuple(rest)
     return _minority(seen, _line if waiting else own)
+
+
+def whole(seen: Sequence[Seen]) -> list[Seen]:
+    """Without those whose stack is the beginning of another's, the innermost first: a dump that was cut off says less."""
+    stacks = {id(s): _frames(s) for s in seen}
+    begun = {stack[:n] for stack in stacks.values() for n in range(1, len(stack))}
+    return [s for s in seen if stacks[id(s)] not in begun]
+
+
+def _frames(seen: Seen) -> tuple[tuple[str, str, int | None], ...]:
+    thread = seen.dump.main
+    return tuple((frame.function, frame.file, frame.number) for frame in thread.frames) if thread else ()
 
 
 def _elsewhere(waiting: Sequence[Seen]) -> tuple[Seen, ...]:
     """Of those that all wait, the few that wait elsewhere: in other code of their own, or in another collective of the same."""
     keys = Counter(s.standing.key for s in waiting)
     usual, many = keys.most_common(1)[0]
-    if len(waiting) < FEWEST or many * 2 <= len(waiting):
+    if len(waiting) < FEWEST or many < _MAJORITY * (len(waiting) - many):
         return ()
     of_most = next(s for s in waiting if s.standing.key == usual)
     others = [s for s in waiting if s.standing.key != usual and _another_way(s, of_most)]
     return tuple(others)
+
+
+def crossed(seen: Sequence[Seen]) -> tuple[Seen, ...]:
+    """Where all wait in collectives, and no few elsewhere than most: one of each place; () where there is one, or too many."""
+    seen = whole(seen)
+    if len(seen) < 2 or moving(seen) or any(s.doing != "collective" for s in seen):
+        return ()
+    places: dict[object, Seen] = {}
+    for s in seen:
+        places.setdefault((own(s), s.standing.call_name), s)
+    return tuple(places.values()) if 1 < len(places) <= _GROUPS else ()
 
 
 def _another_way(one: Seen, most: Seen) -> bool:

@@ -18,7 +18,12 @@ _LIBRARY = re.compile(
 _HELPER = re.compile(
     r"torch/distributed/(?:elastic|launcher|run\.py|launch\.py)|accelerate/commands|deepspeed/launcher|torch/multiprocessing/spawn\.py:join"
     r"|torch/_inductor/compile_worker|multiprocessing/(?:resource_tracker|forkserver)|wandb/.*service|torch/utils/data/_utils/worker\.py"
-    r"|horovod/runner|subprocess\.py:(?:wait|communicate)|pt_main_thread"
+    r"|horovod/runner|pt_main_thread"
+)
+# What waits for the end of a process that it started.
+_FOR_CHILD = re.compile(
+    r"multiprocessing/(?:popen_\w+|process)\.py:(?:wait|join|poll)$|subprocess\.py:(?:wait|communicate|_wait|_try_wait)$"
+    r"|torch/multiprocessing/spawn\.py:join$|:_?_?(?:GI_+)?(?:libc_)?(?:os_)?(?:wait[34]|wait(?:p?id))$"
 )
 _FOREIGN_CALL = re.compile(r"ctypes|libffi|callproc\.c|_cffi")
 _FRAMEWORK = re.compile(r"(?:megatron|deepspeed|nemo)/")  # whose own functions are told by their names
@@ -80,18 +85,23 @@ _INTERPRETER = re.compile(
 _CEVAL = re.compile(
     r"^_?Py|^_start$|^main$|libc_start|clone3?$|start_thread$|thread_run$|pythonboot|cfunction_|method_vectorcall|slot_tp"
 )
+_INTERPRETS = re.compile(r"_?Py[A-Z_]|_PyEval|ruby_|rb_|Perl_|lua_|JavaMain|R_\w+eval")
+_BELOW_MAIN = re.compile(r"_?_?libc_start|_?_?clone|start_thread$|_dl_|_exit$|exit$")
+_SYSTEM_FILE = re.compile(r"\.so(?:\.\d+)*$|sysdeps/|nptl/|csu/|ld-linux|libc[.-]|vdso")
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
     """own: frames of the program's own code, the outermost first; all of them where none is; call: the library's function
-    that the innermost of these is in, or None; shown: the line that tells most."""
+    that the innermost of these is in, or None; seen: the line that tells most; for_child: it waits for the end of a process
+    that it started."""
 
     own: tuple[Frame, ...]
     call: Frame | None
     doing: Doing
     helper: bool
     seen: Frame
+    for_child: bool = False
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -114,21 +124,39 @@ def standing(thread: Thread) -> Standing | None:
         return None
     helper = any(_HELPER.search(_name(frame)) for frame in frames)
     own = [frame for frame in frames if not _library(frame)]
-    if all(frame.native for frame in frames):  # a program of C, C++ or Fortran
-        own = [frame for frame in frames if frame.number is not None and not _of_system(frame)]
+    compiled = all(frame.native for frame in frames)
+    if compiled:
+        frames, own = thread.frames, _of_program(thread.frames)
     inside = frames[: frames.index(own[0])] if own else frames
     told = [*inside, *(own[:1] if own and _FRAMEWORK.match(own[0].file) else [])]
     doing, call = _doing(told, frames)
+    if compiled and own and inside and doing == "code":
+        doing, call = "native", inside[-1]
     if own and call is own[0]:
         call = None
     shown = own or [frame for frame in frames if not frame.native] or frames
-    return Standing(tuple(reversed(shown)), call, doing, helper, own[0] if own else call or frames[0])
+    for_child = any(_FOR_CHILD.search(_name(frame)) for frame in inside)
+    return Standing(tuple(reversed(shown)), call, doing, helper, own[0] if own else call or frames[0], for_child)
+
+
+def _of_program(frames: Sequence[Frame]) -> list[Frame]:
+    """Of a program of C, C++ or Fortran those of its own: by their lines, or as no library's. Of an interpreter's stack none is."""
+    if any(_INTERPRETS.match(frame.function) for frame in frames):
+        return [frame for frame in frames if frame.number is not None and not _of_system(frame)]
+    return [
+        frame
+        for frame in frames
+        if frame.function not in ("??", "_start", "")
+        and not _BELOW_MAIN.match(frame.function)
+        and not _SYSTEM_FILE.search(frame.file)
+        and not any(pattern.search(_name(frame)) for _, pattern in _DOING)
+    ]
 
 
 def _doing(inside: Sequence[Frame], frames: Sequence[Frame]) -> tuple[Doing, Frame | None]:
     """Of what the innermost own frame called; a data set's own code within the loader is the loader's."""
     for doing, pattern in _DOING:
-        hits = [frame for frame in inside if pattern.search(_name(frame)) and frame.function not in _WRAPPERS]
+        hits = [frame for frame in inside if pattern.search(_name(frame)) and not _wraps(frame)]
         if hits:
             return doing, hits[-1]
         if doing == "data-loader" and (hits := [frame for frame in frames if pattern.search(_name(frame))]):
@@ -137,8 +165,12 @@ def _doing(inside: Sequence[Frame], frames: Sequence[Frame]) -> tuple[Doing, Fra
     called = [frame for frame in inside if frame.native and _FOREIGN_CALL.search(_name(frame))]
     if foreign or called:
         return "native", (foreign or list(inside))[-1] if foreign else inside[0]
-    rest = [frame for frame in inside if frame.function not in _WRAPPERS and not frame.native and _library(frame)]
+    rest = [frame for frame in inside if not _wraps(frame) and not frame.native and _library(frame)]
     return "code", rest[-1] if rest else None
+
+
+def _wraps(frame: Frame) -> bool:
+    return frame.function.rpartition(".")[2] in _WRAPPERS
 
 
 def _of_system(frame: Frame) -> bool:
@@ -146,7 +178,9 @@ def _of_system(frame: Frame) -> bool:
 
 
 def _name(frame: Frame) -> str:
-    return f"{frame.file}:{frame.function}"
+    """Python names a method with its class."""
+    function = frame.function if frame.native else frame.function.rpartition(".")[2]
+    return f"{frame.file}:{function}"
 
 
 def is_own(frame: Frame) -> bool:

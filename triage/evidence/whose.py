@@ -29,6 +29,7 @@ _HEADING = re.compile(
     r"|^(?:[$#>] ?)?ssh (?:-\S{1,20} )*(?:\w[\w.-]{0,40}@)?([A-Za-z][\w.-]{0,80}\d[\w.-]{0,40})\b(?:\s|$)"
     r"|^\[?\w[\w.-]{0,40}@([A-Za-z][\w.-]{0,80}\d[\w-]{0,40})[ :][^$#]{0,80}[$#] "
 )
+_LOOK = re.compile(r"\d\.(\d{1,3})\.txt$")
 _RULE = re.compile(r"^-{8,}\s*$")
 _BARE_HOST = re.compile(r"^([A-Za-z][\w.-]{0,80}\d[\w.-]{0,40})\s*$")
 
@@ -84,6 +85,12 @@ def pid_in_name(name: str) -> int | None:
     """pyspy-280058.txt, wchan_41201.txt."""
     found = _PID.search(PurePosixPath(name).name)
     return int(found[1]) if found else None
+
+
+def look_of(name: str) -> int:
+    """Which look at the process a file is of: `pyspy-4711.2.txt` is of the second."""
+    found = _LOOK.search(name)
+    return int(found[1]) if found else 1
 
 
 def rank_in(text: str) -> int | None:
