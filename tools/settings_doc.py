@@ -18,7 +18,7 @@ def page() -> str:
         [
             "# Settings",
             "",
-            "Made by `python tools/settings_doc.py` from triage/config.py. Flags win over the environment, the environment over `triage.toml` in the",
+            "Made by `python tools/settings_doc.py` from triage/config/table.py. Flags win over the environment, the environment over `triage.toml` in the",
             "working folder, that over `triage.toml` in the user's config folder.",
             "",
             "| variable | in triage.toml | what | default |",

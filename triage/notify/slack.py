@@ -21,17 +21,17 @@ _ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 def payload(message: Message) -> dict[str, Any]:
     """What an incoming webhook takes. text: what a notification shows, and where blocks are not shown."""
-    blocks: list[dict[str, Any]] = [{"type": "header", "text": _plain(message.headline, MOST_HEADER)}]
+    blocks: list[dict[str, Any]] = [{"type": "header", "text": plain(message.headline, MOST_HEADER)}]
     if message.summary:
-        blocks.append({"type": "section", "text": _plain(message.summary, MOST_TEXT)})
+        blocks.append({"type": "section", "text": plain(message.summary, MOST_TEXT)})
     short = [(name, value) for name, value in message.fields if len(value) <= _SHORT and "\n" not in value]
     for start in range(0, len(short), MOST_FIELDS):
-        told = [_plain(f"{name}: {value}", MOST_FIELD) for name, value in short[start : start + MOST_FIELDS]]
+        told = [plain(f"{name}: {value}", MOST_FIELD) for name, value in short[start : start + MOST_FIELDS]]
         blocks.append({"type": "section", "fields": told})
     for name, value in message.fields:
         if (name, value) not in short:
-            blocks.append({"type": "context", "elements": [_plain(name, MOST_FIELD)]})
-            blocks.append(_preformatted(value))
+            blocks.append({"type": "context", "elements": [plain(name, MOST_FIELD)]})
+            blocks.append(preformatted(value))
     links = [f"<{url.translate(_ESCAPED)}|{escaped(text)}>" for text, url in message.links if "|" not in url]
     if links:
         text = {"type": "mrkdwn", "text": _within(" · ".join(links), MOST_TEXT), "verbatim": True}
@@ -46,12 +46,13 @@ def escaped(text: str) -> str:
     return text.translate(_ESCAPED)
 
 
-def _plain(text: str, most: int) -> dict[str, Any]:
+def plain(text: str, most: int) -> dict[str, Any]:
     """emoji: none is made of :words: between colons."""
     return {"type": "plain_text", "text": _within(escaped(text), most) or "-", "emoji": False}
 
 
-def _preformatted(text: str) -> dict[str, Any]:
+def preformatted(text: str) -> dict[str, Any]:
+    """A block whose text is not parsed."""
     inside = {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": text[:MOST_TEXT] or "-"}]}
     return {"type": "rich_text", "elements": [inside]}
 

@@ -16,7 +16,7 @@ from triage.store.values import Filters
 
 SHARES = (0.5, 0.95)  # of the diagnoses, of which the longest is said
 Timed: TypeAlias = "tuple[int, float | None, float | None]"  # how many, and the seconds of each share
-PEOPLE = ("cli", "chat", "web", "api", "mcp")  # ways by which a person says how it turned out
+PEOPLE = ("cli", "chat", "web", "api", "mcp", "slack")  # ways by which a person says how it turned out
 
 
 @dataclass(frozen=True, slots=True)
