@@ -381,3 +381,32 @@ def test_containers_have_each_a_process_1(knowledge: Knowledge) -> None:
     assert "pod7.txt" in d.root_cause
     assert d.stacks is not None
     assert sorted(c.processes for c in d.stacks.classes) == [1, 7]
+
+
+OOM = [
+    "[12345.1] {name} invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0",
+    "[12345.2] oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=x,mems_allowed=0,oom_memcg=/x,task_memcg=/x/y,task={name},pid={pid},uid=7",
+    "[12345.3] Memory cgroup out of memory: Killed process {pid} ({name}) total-vm:1000kB, anon-rss:900kB, file-rss:0kB, shmem-rss:0kB, UID:7 pgtables:1kB oom_score_adj:0",
+]
+
+
+def oom(name: str, pid: int) -> LogFile:
+    return log_file("\n".join(line.format(name=name, pid=pid) for line in OOM), "dmesg.txt", "kernel", node="n7")
+
+
+@pytest.mark.parametrize(("name", "pid"), [("java", 99999), ("python", 99998)])
+def test_an_oom_kill_of_none_of_the_job_is_no_cause_beside_its_rank_in_the_kernel(
+    name: str, pid: int, knowledge: Knowledge
+) -> None:
+    files = [stack(rank, *BARRIER, node="n7") for rank in (0, 1, 3)]
+    states = ps(dict.fromkeys((0, 1, 3), "S") | {2: "D"}, {2: "nfs_wait_bit_killable"}, node="n7")
+    d = judge(job(*files, states, oom(name, pid)), knowledge)
+    assert verdict(d) == ("hung", "storage-error", "dependency-failure", (2,))
+    assert all(e.role == "context" for e in d.evidence if e.file == "dmesg.txt")
+
+
+def test_an_oom_kill_of_a_process_of_the_job_is_the_cause_where_it_is_missing(knowledge: Knowledge) -> None:
+    files = [stack(rank, *BARRIER, node="n7") for rank in (0, 1, 3)]
+    d = judge(job(*files, ps(dict.fromkeys((0, 1, 3), "S"), node="n7"), oom("python", 4002)), knowledge)
+    assert d.failure_type == "host-out-of-memory"
+    assert any(e.role == "root" for e in d.evidence if e.file == "dmesg.txt")

@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from triage.diagnose import accounted, flight, gpu_dump, hangs, outages, outlived, pods, sieve, standing, strangers
+from triage.diagnose import (
+    accounted,
+    bystanders,
+    flight,
+    gpu_dump,
+    hangs,
+    outages,
+    outlived,
+    pods,
+    sieve,
+    standing,
+    strangers,
+)
 from triage.diagnose.made import MISMATCH, UNCAUGHT
 from triage.diagnose.places import give_ranks, nodes_of_ranks
 from triage.domain import JobLog, LogFile, LogLine
@@ -98,6 +110,7 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
     )
     recorded = analyse_dumps(log.files)
     stuck = hangs.look(log, best, stepped=any(worked.values()))
+    bystanders.set_aside(best, stuck, log)
     odd = (Finding(w.line, MISMATCH, {"rank": str(w.rank)}) for w in together.odd)
     for made in (*odd, *flight.findings(recorded)):
         best[(made.line.file, made.line.number)] = made

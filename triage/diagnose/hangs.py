@@ -206,7 +206,7 @@ class _Judge:
         if culprits and waiting:
             yield Finding(waiting[0].line, made.WAIT)
         elif stacks and waiting and len(waiting) == len(seen):
-            yield from self._all_wait(waiting, stacks.missing)
+            yield from self._all_wait(waiting)
         if len(self._told.silent) < self._told.nodes:
             yield from (Finding(s.line, made.NODE, {"node": s.node}) for s in self._told.silent)
         for mount in self._sick:
@@ -214,12 +214,12 @@ class _Judge:
             groups = {"node": mount.node} if mount.node else {}
             yield Finding(mount.line, made.MOUNT_ALSO if stuck or mount.how != "hangs" else made.MOUNT, groups)
 
-    def _all_wait(self, waiting: Sequence[Seen], missing: Sequence[int]) -> Iterator[Finding]:
+    def _all_wait(self, waiting: Sequence[Seen]) -> Iterator[Finding]:
         """All that were seen wait: for those that were not, or in the network."""
         if all(s.doing == "rendezvous" for s in waiting):
             yield Finding(waiting[0].line, made.LATE)
-        elif gone := sorted(set(missing) - {p.rank for p in self._scene.processes}):
-            yield Finding(waiting[0].line, made.UNSEEN, {"rank": str(gone[0])})
+        elif self._scene.gone:
+            yield Finding(waiting[0].line, made.UNSEEN, {"rank": str(self._scene.gone[0])})
         else:
             yield from (Finding(s.line, made.CROSSED) for s in crossed(waiting))
 

@@ -72,13 +72,13 @@ def weigh(best: Best, log: JobLog, gone: Sequence[Fallen]) -> None:
     explained = bool(own.ranks) or _has_own_cause(best, log)
     places: dict[str, set[tuple[str, int]]] = defaultdict(set)
     for key, f in said.items():
-        pid = int(_first(_PID, f.line.text) or 0)
+        _, pid = about(f.line.text)
         node = f.groups.get("node") or f.line.node or nodes[key[0]]
         if known := own.rank(node, pid):
             places[f.signature.id].add(known)
             best[key] = replace(f, groups={"node": known[0], "rank": str(known[1]), **_with_node(f.groups, node)})
         elif not own.has(node, pid) and _of_others(f.line.text, own if explained else _NOBODY, jobs):
-            best[key] = replace(f, signature=_as_context(f))
+            best[key] = replace(f, signature=as_context(f))
     for key, f in said.items():
         if len(places[f.signature.id]) * 2 > max(2, len(own.ranks)):
             best[key] = replace(best[key], groups=f.groups)  # what most ranks met is no rank's own
@@ -108,11 +108,20 @@ def _of_others(text: str, own: Processes, jobs: Collection[str]) -> bool:
     return own.foreign(_first(_NAME, text))
 
 
-def _as_context(f: Finding) -> Any:
+def about(text: str) -> tuple[str, int]:
+    """Name and number of the process that a line of the kernel tells of; "" and 0 where it does not."""
+    return _first(_NAME, text), int(_first(_PID, text) or 0)
+
+
+def as_context(f: Finding) -> Any:
+    """The signature of a line that tells of a process of another job."""
     name, pid = _first(_NAME, f.line.text), _first(_PID, f.line.text)
     whose = f"{name}, process {pid}" if name and pid else name or f"process {pid}"
     return replace(
-        f.signature, role="context", title=f"{f.signature.title}, of a process of another job ({whose})", weight=20
+        f.signature,
+        role="context",
+        title=f"{f.signature.title}, of a process that is none of this job's ({whose})",
+        weight=20,
     )
 
 
@@ -138,7 +147,7 @@ def _neighbours(best: Best, said: Best, files: Sequence[LogFile], own: Processes
                 continue
             of_holder = _first(_PID, f.line.text) == str(holder.pid)
             changed = (
-                _as_context(f)
+                as_context(f)
                 if of_holder
                 else replace(f.signature, **_NEIGHBOUR)
                 if f.signature.role == "root"

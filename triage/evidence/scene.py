@@ -40,6 +40,12 @@ class Scene:
     owners: Mapping[int, Process] = field(default_factory=dict)  # by the identity of a dump
     stands: Mapping[int, Seen] = field(default_factory=dict)  # by the identity of a process
 
+    @property
+    def gone(self) -> tuple[int, ...]:
+        """Ranks of which there is neither a stack nor a process."""
+        there = {p.rank for p in self.processes}
+        return tuple(rank for rank in self.stacks.missing if rank not in there) if self.stacks else ()
+
     def of(self, seen: Seen) -> Process | None:
         return self.owners.get(id(seen.dump))
 
