@@ -102,7 +102,8 @@ def test_a_night_on_call(tab: Chromium, night: Served) -> None:
     wait(tab, "location.pathname.startsWith('/incidents/')")
     here = tab.run("location.pathname")
     wait(tab, "document.querySelector('.gap a') !== null")
-    assert "gpu-lost" in tab.run("document.querySelector('h1').innerText")
+    assert "GPU fell off the bus" in tab.run("document.querySelector('h1').innerText")
+    assert "gpu-lost" in tab.run("document.querySelector('.head .chips').innerText")
 
     before = tab.run("document.querySelectorAll('.l').length")
     tab.run("document.querySelectorAll('.logfile')[1].querySelector('.gap a').click()")

@@ -118,7 +118,7 @@ async def job_events(job: str, here: Here, _caller: Reader) -> Response:
     return stream(events())
 
 
-async def received(request: Request, here: State, caller: Caller, field: Any, name: str = "") -> Job:
+async def received(request: Request, here: State, caller: Caller, field: uploads.Field | None, name: str = "") -> Job:
     """Logs that come in, as a job. field: is given the form's other fields; None: the body is one log."""
     room = here.jobs.room()
     taken = 0

@@ -52,4 +52,4 @@ def create(parts: Parts, options: Options) -> Guard:
     app.include_router(api.router)
     app.include_router(pages.router)
     app.mount("/assets", StaticFiles(directory=ASSETS))
-    return Guard(app, options, metrics)
+    return Guard(app, options, parts.access, metrics)

@@ -6,8 +6,9 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 from fastapi.security import APIKeyCookie, HTTPBearer
+from starlette.requests import HTTPConnection
 
-from triage.web.access import Caller
+from triage.web.access import Access, Caller
 from triage.web.parts import State
 from triage.web.problems import RefusedError
 
@@ -23,14 +24,17 @@ def state(request: Request) -> State:
     return found
 
 
+def identify(asked: HTTPConnection, access: Access) -> Caller | None:
+    """Who asks, as far as it is known; by a token alone, where one is given."""
+    scheme, _, token = asked.headers.get("authorization", "").partition(" ")
+    if scheme:
+        return access.by_token(token.strip()) if scheme.lower() == "bearer" else None
+    return access.by_session(asked.cookies[COOKIE]) if COOKIE in asked.cookies else None
+
+
 def known(request: Request) -> Caller | None:
-    """Who asks, as far as it is known."""
-    access = state(request).parts.access
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    found = access.by_token(token.strip()) if scheme.lower() == "bearer" else None
-    if found is None and COOKIE in request.cookies and not scheme:
-        found = access.by_session(request.cookies[COOKIE])
-    request.state.caller = found
+    """Who asks, as the guard has found."""
+    found: Caller | None = request.state.caller
     return found
 
 

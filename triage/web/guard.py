@@ -11,6 +11,10 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+from starlette.requests import HTTPConnection
+
+from triage.web.access import Access
+from triage.web.callers import identify
 from triage.web.metrics import Metrics
 from triage.web.parts import Options
 from triage.web.problems import RefusedError, body
@@ -45,8 +49,8 @@ class TooLargeError(RefusedError):
 
 
 class Guard:
-    def __init__(self, app: App, options: Options, metrics: Metrics) -> None:
-        self._app, self._options, self._metrics = app, options, metrics
+    def __init__(self, app: App, options: Options, access: Access, metrics: Metrics) -> None:
+        self._app, self._options, self._access, self._metrics = app, options, access, metrics
         self._rate = Rate(options.rate)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -54,6 +58,8 @@ class Guard:
             await self._app(scope, receive, send)
             return
         began, code = time.monotonic(), 0
+        caller = identify(HTTPConnection(scope), self._access)
+        scope.setdefault("state", {})["caller"] = caller
 
         async def sent(message: MutableMapping[str, Any]) -> None:
             nonlocal code
@@ -68,8 +74,8 @@ class Guard:
             route = getattr(scope.get("route"), "path", "other")
             self._metrics.requests.labels(_method(scope), route, code).inc()
             self._metrics.seconds.labels(route).observe(time.monotonic() - began)
-            caller = getattr(scope.get("state", {}).get("caller"), "name", "-")
-            log.info("%s %s %s %s %.3fs", caller, _method(scope), _path(scope), code, time.monotonic() - began)
+            who = caller.name if caller else "-"
+            log.info("%s %s %s %s %.3fs", who, _method(scope), _path(scope), code, time.monotonic() - began)
 
     async def _guarded(self, scope: Scope, receive: Receive, send: Send, code: Callable[[], int]) -> None:
         headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in scope["headers"]}
@@ -77,9 +83,9 @@ class Guard:
         if self._options.hosts and host.lower() not in self._options.hosts:
             await _refuse(send, 421, "this server is not asked by that name", "see --host and --name of triage serve")
             return
-        wait = self._rate.taken(
-            (scope.get("client") or ("?",))[0] + headers.get("authorization", headers.get("cookie", ""))
-        )
+        # By the token where it is known, so that those behind one address are told apart; who guesses tokens shares one count.
+        caller = scope["state"]["caller"]
+        wait = self._rate.taken(f"{(scope.get('client') or ('?',))[0]} {caller.name if caller else ''}")
         if wait:
             more = ((b"retry-after", str(int(wait) + 1).encode()),)
             await _refuse(send, 429, "too many requests", f"try again in {int(wait) + 1} s", more)

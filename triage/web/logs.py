@@ -27,7 +27,7 @@ class Line:
     number: int
     text: str
     note: str = ""  # how often, on which ranks
-    mark: str = ""  # ids of the evidence that it is
+    marks: tuple[str, ...] = ()  # ids of the evidence that it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,7 @@ def _pieces(
             yield Gap(last + 1, line.number - 1)
         often = [f"×{line.repeats:,}"] if line.repeats > 1 else []
         often += [f"ranks {rank_ranges(line.ranks)}"] if often and len(line.ranks) > 1 else []
-        mark = " ".join(marks.get((name, line.number), ()))
-        yield Line(line.number, _shown(line.text), ", ".join(often), mark)
+        yield Line(line.number, _shown(line.text), ", ".join(often), tuple(marks.get((name, line.number), ())))
         last = max(last, line.number)
     if end > last:
         yield Gap(last + 1, end)

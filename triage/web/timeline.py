@@ -31,12 +31,16 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """svg: None where fewer than two moments are known; rows: the same as a table; more: lanes that are not drawn."""
+    """svg: None where fewer than two moments are known; rows: the same as a table; more: lanes that are not drawn;
+
+    led: consequences are among them.
+    """
 
     svg: Safe | None
     rows: tuple[Point, ...]
     more: int = 0
     note: str = ""
+    led: bool = False
 
 
 def picture(result: Mapping[str, Any]) -> Picture:
@@ -47,7 +51,17 @@ def picture(result: Mapping[str, Any]) -> Picture:
     lanes = list(dict.fromkeys(p.lane for p in sorted(points, key=lambda p: (p.role != "root", p.at))))
     drawn, columns = lanes[:MOST_LANES], _columns(times)
     first = next((p for p in points if p.role == "root"), points[0])
-    return Picture(_svg(points, drawn, columns, first), tuple(points), len(lanes) - len(drawn), _told(points, first))
+    untimed = sum(_time(e.get("time")) is None for e in result.get("evidence", ()))
+    note = _told(points, first) + (
+        f" {how_many(untimed, 'cited line tells', 'cited lines tell')} no time." if untimed else ""
+    )
+    return Picture(
+        _svg(points, drawn, columns, first),
+        tuple(points),
+        len(lanes) - len(drawn),
+        note,
+        any(p.role == "cascade" for p in points),
+    )
 
 
 def _points(result: Mapping[str, Any]) -> list[Point]:
@@ -97,7 +111,12 @@ def _svg(points: Sequence[Point], lanes: Sequence[str], columns: Mapping[datetim
     y = {lane: _HEAD + _HEIGHT * i + 24 for i, lane in enumerate(lanes)}
     zero = first.at.replace(microsecond=0)
     start = columns[zero]
-    marks: list[Safe] = [el("line", class_="first", x1=f"{start}%", x2=f"{start}%", y1=_HEAD - 8, y2=height)]
+    last = max((p.at for p in points if p.role == "cascade"), default=zero).replace(microsecond=0)
+    wide = max(columns[max(last, zero)] - start, 0.0)
+    marks: list[Safe] = [
+        el("rect", class_="led", x=f"{start}%", width=f"{wide:.2f}%", y=_HEAD - 8, height=height - _HEAD + 8),
+        first.role == "root" and el("line", class_="first", x1=f"{start}%", x2=f"{start}%", y1=_HEAD - 8, y2=height),
+    ]
     shown: set[float] = set()
     for at, x in columns.items():
         if x not in shown:
@@ -154,4 +173,5 @@ def _since(at: datetime, zero: datetime) -> str:
 def _told(points: Sequence[Point], first: Point) -> str:
     after = [p for p in points if p.role == "cascade"]
     tail = f" Then {how_many(len(after), 'consequence')}, the last at {after[-1].at:%H:%M:%S}." if after else ""
-    return f"First failure: {first.what} on {first.lane} at {first.at:%H:%M:%S}.{tail}"
+    head = "First failure" if first.role == "root" else "The first that tells its time"
+    return f"{head}: {first.what} on {first.lane} at {first.at:%H:%M:%S}.{tail}"

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MOST_FILES = 4096
 MOST_FIELD = 4096  # bytes of a field that is no file
+Field = Callable[[str, str | None], None]  # the name of a part and its text; None for a file, before it is read
 SPARE = 256 << 20  # bytes that an upload must leave free
 
 
@@ -45,10 +46,9 @@ async def raw(stream: AsyncIterator[bytes], name: str, folder: Path) -> list[str
     return out.done()
 
 
-async def multipart(
-    stream: AsyncIterator[bytes], content_type: str, folder: Path, field: Callable[[str, str], None]
-) -> list[str]:
-    """Each part with a file name as a file; the others are given to `field` as they come. Errors: InputError, NoRoomError."""
+async def multipart(stream: AsyncIterator[bytes], content_type: str, folder: Path, field: Field) -> list[str]:
+    """Each part with a file name as a file; the others are given to `field` as they come. Errors: InputError, NoRoomError,
+    those of `field`."""
     kind, options = parse_options_header(content_type)
     if kind != b"multipart/form-data" or not options.get(b"boundary"):
         raise InputError("the body is no multipart/form-data", "send files as curl -F 'logs=@job.out' does")
@@ -124,7 +124,7 @@ def _no_room(error: OSError) -> InputError:
 class _Form:
     """What the parser of a form calls."""
 
-    def __init__(self, out: _Out, field: Callable[[str, str], None]) -> None:
+    def __init__(self, out: _Out, field: Field) -> None:
         self._out, self._field = out, field
         self._header = self._value = b""
         self._about: dict[bytes, bytes] = {}
@@ -162,6 +162,7 @@ class _Form:
         if given is None:
             self._text = bytearray()
         else:
+            self._field(self._name(), None)
             self._out.begin(names.safe_name(given.decode("utf-8", "replace")))
 
     def _data(self, data: bytes, start: int, end: int) -> None:
@@ -176,8 +177,10 @@ class _Form:
         if self._text is None:
             self._out.end()
         else:
-            name = self._about.get(b"name", b"").decode("utf-8", "replace")
-            self._field(name, self._text.decode("utf-8", "replace"))
+            self._field(self._name(), self._text.decode("utf-8", "replace"))
+
+    def _name(self) -> str:
+        return self._about.get(b"name", b"").decode("utf-8", "replace")
 
     def _end(self) -> None:
         self.ended = True

@@ -40,6 +40,18 @@ async function loadLog() {
   part.replaceChildren(...parsed.body.childNodes);
 }
 if (part) loadLog();
+// A link to a line of the log, or to a line of evidence, stays on this page where it is shown here.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[href*='#']");
+  const there = link && link.pathname.startsWith(location.pathname.replace(/\/log$/, "")) && document.getElementById(link.hash.slice(1));
+  if (!there || event.ctrlKey || event.metaKey) return;
+  there.closest("details")?.setAttribute("open", "");
+  if (link.pathname === location.pathname) return; // the browser goes there
+  event.preventDefault();
+  there.scrollIntoView({ block: "center" });
+  document.querySelector(".l.here")?.classList.remove("here");
+  there.classList.add("here");
+});
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest(".gap a");
@@ -132,6 +144,7 @@ if (job) {
 
 // ---- chat
 const ask = document.getElementById("ask"), turns = document.getElementById("turns");
+if (turns) turns.scrollTop = turns.scrollHeight;
 async function put(said) {
   const button = ask.querySelector("button");
   button.disabled = true;
