@@ -15,25 +15,25 @@ MOST_ENTRIES = 20_000  # of a folder, that are checked for links
 _ALLOW = "--root DIR allows another folder"
 
 
-def roots_of(given: Sequence[str]) -> tuple[Path, ...]:
-    """The folders, as they truly lie. Errors: UsageError."""
+def roots_of(given: Sequence[str], by: str = "--root") -> tuple[Path, ...]:
+    """The folders, as they truly lie; by: what names them. Errors: UsageError."""
     found = []
     for name in given:
         path = Path(name).expanduser()
         if not path.is_dir():
-            raise UsageError(f"--root {printable(name)} is no folder", "give a folder that is there")
+            raise UsageError(f"{by} {printable(name)} is no folder", "give a folder that is there")
         found.append(path.resolve())
     return tuple(found)
 
 
-def within(paths: Sequence[str], roots: Sequence[Path]) -> list[str]:
-    """The true places of the paths. Errors: InputError for one that is not below a root, or leads out of it."""
+def within(paths: Sequence[str], roots: Sequence[Path], allow: str = _ALLOW) -> list[str]:
+    """The true places of the paths; allow: what lets others be read, in words. Errors: InputError for one that is not below a root, or leads out of it."""
     if not 0 < len(paths) <= MOST_PATHS:
         raise InputError(f"{len(paths)} paths", f"give from 1 to {MOST_PATHS}, or the folder they are in")
-    return [str(_within(path, roots)) for path in paths]
+    return [str(_within(path, roots, allow)) for path in paths]
 
 
-def _within(name: str, roots: Sequence[Path]) -> Path:
+def _within(name: str, roots: Sequence[Path], allow: str) -> Path:
     shown = printable(name[:200])
     if not name or len(name) > MOST_PATH or not name.isprintable():
         raise InputError(f"{shown!r} is no path", "give a file or folder below a root")
@@ -43,9 +43,9 @@ def _within(name: str, roots: Sequence[Path]) -> Path:
     except (OSError, RuntimeError):
         if _below(Path(os.path.realpath(path)), roots):  # unlike resolve(), it takes links that go round
             raise InputError(f"{shown} is not there", "give a file or folder below a root") from None
-        raise InputError(f"{shown} is outside of the roots", _ALLOW) from None
+        raise InputError(f"{shown} is outside of the roots", allow) from None
     if not _below(true, roots):
-        raise InputError(f"{shown} is outside of the roots", _ALLOW)
+        raise InputError(f"{shown} is outside of the roots", allow)
     if true.is_dir():
         _check_links(true, roots)
     elif not true.is_file():

@@ -11,61 +11,15 @@ import pytest
 
 from tests.cli.conftest import Run
 from tests.conftest import REPO
-from tests.slurm.shapes import BATCH, JOB, SHOWN, STEP, columns, table
+from tests.slurm.programs import FakePrograms, row
+from tests.slurm.shapes import BATCH, SHOWN, STEP, table
 
 ERROR = "Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\nModuleNotFoundError: No module named 'flash_attn'\n"
-GONE = "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1"
-
-
-class FakePrograms:
-    """sacct, scontrol and sinfo of this folder, and what they were called with."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        folder.mkdir()
-        self.sacct("")
-        self.program("scontrol", GONE)
-        self.program("sinfo", "exit 0")
-
-    def program(self, name: str, body: str) -> None:
-        path = self.folder / name
-        path.write_text(f'#!/bin/sh\necho "{name} $*" >> "{self.folder}/calls"\n{body}\n')
-        path.chmod(0o755)
-
-    def sacct(self, text: str, version: str = "24.05") -> None:
-        (self.folder / "rows").write_text(text or table(version))
-        fields = " ".join(columns(version))
-        self.program(
-            "sacct",
-            f'case "$*" in *helpformat*) echo "{fields}";; *batch-script*) ;; *) cat "{self.folder}/rows";; esac',
-        )
-
-    def scontrol(self, text: str) -> None:
-        (self.folder / "shown").write_text(text)
-        self.program("scontrol", f'cat "{self.folder}/shown"')
-
-    @property
-    def env(self) -> dict[str, str]:
-        return {"PATH": f"{self.folder}:{os.environ['PATH']}"}
 
 
 @pytest.fixture
 def slurm(tmp_path: Path) -> FakePrograms:
     return FakePrograms(tmp_path / "bin")
-
-
-def row(folder: Path, **told: str) -> dict[str, str]:
-    """A job that ended now; its log lies in the folder."""
-    return (
-        JOB
-        | {
-            "WorkDir": str(folder),
-            "StdOut": "%j.out",
-            "Start": "2020-01-01T00:00:00+0000",
-            "End": "2099-01-01T00:00:00+0000",
-        }
-        | told
-    )
 
 
 def test_a_job_is_diagnosed_from_its_id(triage: Run, slurm: FakePrograms, tmp_path: Path) -> None:

@@ -4,13 +4,18 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.slurm.programs import FakePrograms
 from tests.web import serving
 from tests.web.serving import LOST_GPU, Served
 
 
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    found = serving.start(tmp_path_factory.mktemp("home"), TRIAGE_SERVE_UPLOAD_MB="2", TRIAGE_SERVE_RATE="60000")
+    """It may read below `logs` beside its home, and finds programs of Slurm in `bin` there."""
+    place = tmp_path_factory.mktemp("served")
+    (place / "logs").mkdir()
+    env = FakePrograms(place / "bin").env | {"TRIAGE_SERVE_ROOTS": str(place / "logs")}
+    found = serving.start(place / "home", TRIAGE_SERVE_UPLOAD_MB="2", TRIAGE_SERVE_RATE="60000", **env)
     try:
         yield found
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -25,6 +26,7 @@ from triage.cli import (
     output,
     resolving,
     rules_signatures,
+    serve_roots,
     wiring,
 )
 from triage.cli.chat_open import Opened
@@ -75,7 +77,8 @@ def run(chosen: Settings, known: Sequence[Token], host: str, port: int, names: t
         parts = _parts(chosen, opened, Access(known, token_file.session_key(_folder(chosen))))
         options = Options(
             folder=_folder(chosen),
-            roots=tuple(Path(p).expanduser() for p in chosen.serve_roots.split(os.pathsep) if p),
+            roots=serve_roots.roots(chosen),
+            slurm=shutil.which("sacct") is not None or shutil.which("scontrol") is not None,
             most_bytes=chosen.serve_upload_mb << 20,
             rate=chosen.serve_rate,
             hosts=(*names, host.lower(), "localhost", "127.0.0.1", "[::1]")

@@ -6,12 +6,19 @@ import contextlib
 import json
 import os
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import IO, Any
 
-from triage import pipeline
-from triage.cli import wiring
-from triage.errors import TriageError
+from triage.cli import serve_roots, tasks, wiring
+from triage.cli.slurm_job import Case
+from triage.errors import InputError, TriageError
 from triage.redact import redact
+from triage.roots import within
+
+ALLOW = f"{serve_roots.SETTING} allows another folder"
+MOST_TOLD = 3  # files that were not read
 
 
 def main() -> None:
@@ -21,25 +28,45 @@ def main() -> None:
     with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
         for line in sys.stdin:
             asked = json.loads(line)
-            _say(server, _diagnosed(server, asked["folder"], asked["paths"]))
+            _say(server, _diagnosed(server, asked))
 
 
-def _diagnosed(server: IO[str], folder: str, paths: list[str]) -> dict[str, Any]:
+def _diagnosed(server: IO[str], asked: dict[str, Any]) -> dict[str, Any]:
     try:
-        os.chdir(folder)  # so that files go by the names under which they were sent
+        os.chdir(asked["folder"])  # so that files go by the names under which they were sent
         chosen = wiring.settings()
         rules = wiring.learned_rules(chosen, writes=True)
         parts = wiring.parts(chosen, lambda text: _say(server, {"told": text}), rules=rules)
-        result, document = pipeline.diagnose(paths, wiring.with_good_runs(parts, chosen, writes=True))
+        parts = wiring.with_good_runs(parts, chosen, writes=True)
+        with tasks.cases(asked["slurm"] or None, asked["paths"], chosen.home) as found:
+            cases = [_below(case, serve_roots.roots(chosen)) for case in found] if asked["slurm"] else found
+            groups = tasks.diagnose(cases, parts, chosen, None, new=False, live=True)
     except TriageError as error:
         return {"error": redact(str(error))}
     except Exception as error:  # noqa: BLE001 - the next job can still be diagnosed
         return {"error": f"this went wrong inside ({type(error).__name__}); please report it"}
-    if document["incident"] is None:
-        return {
-            "error": next((m for m in reversed(result.missing) if "recorded" in m), "the incident was not recorded")
-        }
-    return {name: document[name] for name in ("incident", "failure_type", "outcome", "status")}
+    made = [task for group in groups for task in group]
+    first = made[0].document
+    if first["incident"] is None:
+        why = (m for m in reversed(made[0].result.missing) if "recorded" in m)
+        return {"error": next(why, "the incident was not recorded")}
+    others = ", ".join(str(task.document["incident"]) for task in made[1:])
+    said = f"{len(made)} tasks were diagnosed; the other incidents: {others}" if others else ""
+    return {"said": said, **{name: first[name] for name in ("incident", "failure_type", "outcome", "status")}}
+
+
+def _below(case: Case, roots: Sequence[Path]) -> Case:
+    """With the files that lie below the roots: whoever submits a job says where its output goes. Errors: InputError."""
+    inside: list[str] = []
+    outside: list[str] = []
+    for path in case.paths:
+        try:
+            inside += within([path], roots, ALLOW)
+        except InputError as error:
+            outside.append(error.message)
+    if outside and not inside:
+        raise InputError(outside[0], ALLOW)
+    return replace(case, paths=tuple(inside), notes=(*case.notes, *outside[:MOST_TOLD]))
 
 
 def _say(server: IO[str], said: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
 from triage.errors import TriageError
-from triage.web import api, pages, problems
+from triage.web import api, api_jobs, pages, problems
 from triage.web.chats import Chats
 from triage.web.guard import Guard
 from triage.web.jobs import Jobs
@@ -49,6 +49,7 @@ def create(parts: Parts, options: Options) -> Guard:
     )
     app.state.triage = State(parts, options, jobs, metrics)
     app.state.chats, app.state.logs = Chats(parts), Logs(parts)
+    app.include_router(api_jobs.router)
     app.include_router(api.router)
     app.include_router(pages.router)
     app.mount("/assets", StaticFiles(directory=ASSETS))

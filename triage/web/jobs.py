@@ -30,7 +30,7 @@ _ID = re.compile(r"[0-9a-f]{20}")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """paths: within the folder of its logs, or absolute; said: what is being done, or why it failed; times in seconds of
+    """paths: within the folder of its logs, or absolute; slurm: the id of a job whose logs Slurm names; said: what is being done, or why it failed; times in seconds of
     the epoch; version: grows with each change.
     """
 
@@ -46,6 +46,11 @@ class Job:
     status: str = ""
     ended: float | None = None
     version: int = 0
+    slurm: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"job {self.slurm}" if self.slurm else ", ".join(self.paths)
 
     @property
     def over(self) -> bool:
@@ -113,8 +118,8 @@ class Jobs:
     def drop(self, room: Path) -> None:
         shutil.rmtree(room, ignore_errors=True)
 
-    def add(self, room: Path, who: str, paths: Sequence[str]) -> Job:
-        job = Job(room.name, who, tuple(paths), time.time())
+    def add(self, room: Path, who: str, paths: Sequence[str], slurm: str = "") -> Job:
+        job = Job(room.name, who, tuple(paths), time.time(), slurm=slurm)
         self._put(job)
         self._waiting.put_nowait(job.id)
         self._count()
@@ -166,7 +171,7 @@ class Jobs:
             loop.create_task(self._set(job.id, said=text))  # noqa: RUF006 - short, and looked at by nobody
 
         try:
-            found = dict(await worker.diagnose(str(self._folder / job.id / LOGS), job.paths, tell))
+            found = dict(await worker.diagnose(str(self._folder / job.id / LOGS), job.paths, job.slurm, tell))
         except TriageError as error:
             self._metrics.failed.inc()
             await self._set(job.id, state="failed", said=str(error), ended=time.time())

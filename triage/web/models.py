@@ -6,9 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from triage.roots import MOST_PATH, MOST_PATHS
 from triage.web.jobs import Job
 
-Path = Annotated[str, StringConstraints(min_length=1, max_length=4096)]
+Path = Annotated[str, StringConstraints(min_length=1, max_length=MOST_PATH)]
 Words = Annotated[str, StringConstraints(max_length=4000)]
 
 
@@ -23,13 +24,24 @@ class Paths(BaseModel):
     """Logs of one job that lie where the server can read them."""
 
     model_config = ConfigDict(extra="forbid")
-    paths: Annotated[list[Path], Field(min_length=1, max_length=256)]
+    paths: Annotated[list[Path], Field(min_length=1, max_length=MOST_PATHS)]
+
+
+class SlurmJob(BaseModel):
+    """job: as Slurm names it: 123, 123_4 or 123_[1-4] of an array, 123+1."""
+
+    model_config = ConfigDict(extra="forbid")
+    job: Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
 class JobOut(BaseModel):
-    """A diagnosis that waits, runs or is done. ahead: jobs before it; incident: once it is done."""
+    """A diagnosis that waits, runs or is done. ahead: jobs before it; incident: once it is done.
+
+    slurm: the id that was asked for, "" for logs.
+    """
 
     id: str
+    slurm: str
     state: Literal["queued", "running", "done", "failed"]
     said: str
     ahead: int

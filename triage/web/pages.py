@@ -15,7 +15,8 @@ from triage.report import course
 from triage.store.values import IncidentSummary, Verdict, VerdictKind, Worked
 from triage.web import problems, timeline, views
 from triage.web.access import SESSION_SECONDS, Caller
-from triage.web.api import FILTERS, Number, received
+from triage.web.api import FILTERS, Number
+from triage.web.api_jobs import add_slurm, received
 from triage.web.callers import COOKIE, Here, Reader, Writer, check_form, known
 from triage.web.models import Words
 from triage.web.parts import State
@@ -191,7 +192,9 @@ def ask(
 # ------------------------------------------------------------------------------------------------------ jobs
 @router.get("/upload")
 def upload(request: Request, here: Here, caller: Reader) -> Response:
-    return page(request, "upload.html", caller, most=here.options.most_bytes, roots=here.options.roots)
+    return page(
+        request, "upload.html", caller, most=here.options.most_bytes, roots=here.options.roots, slurm=here.options.slurm
+    )
 
 
 @router.post("/upload")
@@ -207,6 +210,12 @@ async def upload_form(request: Request, here: Here, caller: Writer) -> Response:
 
     job = await received(request, here, caller, field)
     return RedirectResponse(f"/jobs/{job.id}", 303)
+
+
+@router.post("/upload/slurm")
+async def ask_slurm(request: Request, here: Here, caller: Writer, csrf: Short = "", job: Short = "") -> Response:
+    check_form(request, caller, csrf)
+    return RedirectResponse(f"/jobs/{add_slurm(here, caller, job).id}", 303)
 
 
 @router.get("/jobs/{job}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from triage.markup import Safe, el
@@ -92,9 +92,10 @@ def _lane(e: Mapping[str, Any]) -> str:
 
 def _time(text: Any) -> datetime | None:
     try:
-        return datetime.fromisoformat(text).replace(tzinfo=None) if isinstance(text, str) else None
+        found = datetime.fromisoformat(text) if isinstance(text, str) else None
     except ValueError:
         return None
+    return found.astimezone(UTC).replace(tzinfo=None) if found and found.tzinfo else found
 
 
 def _columns(times: Sequence[datetime]) -> dict[datetime, float]:
@@ -110,13 +111,7 @@ def _svg(points: Sequence[Point], lanes: Sequence[str], columns: Mapping[datetim
     height = _HEAD + _HEIGHT * len(lanes) + 6
     y = {lane: _HEAD + _HEIGHT * i + 24 for i, lane in enumerate(lanes)}
     zero = first.at.replace(microsecond=0)
-    start = columns[zero]
-    last = max((p.at for p in points if p.role == "cascade"), default=zero).replace(microsecond=0)
-    wide = max(columns[max(last, zero)] - start, 0.0)
-    marks: list[Safe] = [
-        el("rect", class_="led", x=f"{start}%", width=f"{wide:.2f}%", y=_HEAD - 8, height=height - _HEAD + 8),
-        first.role == "root" and el("line", class_="first", x1=f"{start}%", x2=f"{start}%", y1=_HEAD - 8, y2=height),
-    ]
+    marks = _from_cause(points, columns, first, height) if first.role == "root" else []
     shown: set[float] = set()
     for at, x in columns.items():
         if x not in shown:
@@ -138,6 +133,17 @@ def _svg(points: Sequence[Point], lanes: Sequence[str], columns: Mapping[datetim
         "svg", titles, marks, class_="timeline", role="img", height=height, width="100%",
         aria_labelledby="picture-title", aria_describedby="picture-desc",
     )  # fmt: skip
+
+
+def _from_cause(points: Sequence[Point], columns: Mapping[datetime, float], first: Point, height: int) -> list[Safe]:
+    """The moment of the cause, and what it led to as a shade behind the lanes."""
+    zero, top = first.at.replace(microsecond=0), _HEAD - 8
+    last = max((p.at.replace(microsecond=0) for p in points if p.role == "cascade"), default=zero)
+    start, wide = columns[zero], columns[max(last, zero)] - columns[zero]
+    return [
+        el("rect", class_="led", x=f"{start}%", width=f"{wide:.2f}%", y=top, height=height - top),
+        el("line", class_="first", x1=f"{start}%", x2=f"{start}%", y1=top, y2=height),
+    ]
 
 
 def _anchor(x: float) -> str:

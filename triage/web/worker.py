@@ -1,5 +1,5 @@
 """A process that diagnoses, one job after the other, so that a large log neither stops the server from answering nor takes
-it along when memory ends. Spoken with by lines of JSON: {"folder", "paths"} in; {"told"}, then {"incident", ...} or {"error"} out.
+it along when memory ends. Spoken with by lines of JSON: {"folder", "paths", "slurm"} in; {"told"}, then {"incident", ...} or {"error"} out.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ class Worker:
         self._command = tuple(command)
         self._process: asyncio.subprocess.Process | None = None
 
-    async def diagnose(self, folder: str, paths: Sequence[str], tell: Callable[[str], None]) -> Mapping[str, Any]:
-        """What became of it: incident, failure_type, outcome, status. Errors: TriageError in the words of the diagnosis."""
+    async def diagnose(
+        self, folder: str, paths: Sequence[str], slurm: str, tell: Callable[[str], None]
+    ) -> Mapping[str, Any]:
+        """slurm: the id of a job, "" for the paths. What became of it: incident, failure_type, outcome, status. Errors: TriageError in the words of the diagnosis."""
         process = await self._started()
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(json.dumps({"folder": folder, "paths": list(paths)}).encode() + b"\n")
+        process.stdin.write(json.dumps({"folder": folder, "paths": list(paths), "slurm": slurm}).encode() + b"\n")
         try:
             async with asyncio.timeout(MOST_SECONDS):
                 await process.stdin.drain()
