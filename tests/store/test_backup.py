@@ -15,7 +15,7 @@ from tests.store import processes
 from tests.store.samples import ECC, HUNG, JOB, OOM, as_json, steps
 from tests.store.test_migrate import OLD_DATA, connect
 from triage.errors import StoreError
-from triage.store import engine, migrate, tables
+from triage.store import engine, migrate, schema
 from triage.store.backup import Backup, set_aside
 from triage.store.incidents import IncidentStore
 from triage.store.rules import RuleStore
@@ -35,7 +35,7 @@ def everything(url: str) -> dict[str, list[dict[str, Any]]]:
     with engine.reading(opened) as connection:
         found = {
             table.name: [dict(row) for row in connection.execute(sa.select(table).order_by(table.c.id)).mappings()]
-            for table in tables.Base.metadata.sorted_tables
+            for table in schema.METADATA.sorted_tables
         }
     opened.dispose()
     return found

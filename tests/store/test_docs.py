@@ -16,7 +16,7 @@ from tests.store.processes import ROOT
 from tests.store.samples import ECC, OOM, as_json
 from triage.cli.incidents import app
 from triage.errors import NotFoundError
-from triage.store import migrate, tables
+from triage.store import migrate, schema
 from triage.store.incidents import IncidentStore
 from triage.store.values import JobRef
 
@@ -30,7 +30,7 @@ def blocks(language: str, holding: str) -> list[str]:
 def test_the_tables_named_are_the_tables_there_are() -> None:
     named = re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)
 
-    assert sorted(named) == sorted([*tables.Base.metadata.tables, migrate.VERSION_TABLE])
+    assert sorted(named) == sorted([*schema.METADATA.tables, migrate.VERSION_TABLE])
 
 
 def test_the_queries_answer(store: IncidentStore) -> None:
@@ -73,7 +73,7 @@ def test_a_forgotten_incident_leaves_no_row(tmp_path: Path) -> None:
         with pytest.raises(NotFoundError):
             store.get(1)
         with store._engine.connect() as connection:
-            for table in tables.Base.metadata.sorted_tables:
+            for table in schema.METADATA.sorted_tables:
                 assert connection.scalar(sa.select(sa.func.count()).select_from(table)) == 0
         assert store.record(ECC, as_json(ECC)) == 2  # and its number is not given again
 

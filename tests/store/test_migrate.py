@@ -20,7 +20,7 @@ from tests.store.processes import ROOT
 from tests.store.samples import ECC, as_json
 from triage.domain import Filed, InputFile
 from triage.errors import StoreError
-from triage.store import engine, migrate, tables
+from triage.store import engine, migrate, schema, tables
 from triage.store.attempts import run_of
 from triage.store.incidents import IncidentStore
 from triage.store.known import KnownReader
@@ -105,6 +105,7 @@ OLD_DATA["0010"] = (
     """
 )
 OLD_DATA["0011"] = OLD_DATA["0010"]
+OLD_DATA["0012"] = OLD_DATA["0011"]
 
 
 def connect(url: str) -> sa.Engine:
@@ -128,7 +129,7 @@ def test_migrations_make_what_the_models_say(store: IncidentStore) -> None:
         options = {"compare_type": True, "compare_server_default": True, "version_table": migrate.VERSION_TABLE}
         context = MigrationContext.configure(connection, opts=options)
 
-        assert compare_metadata(context, tables.Base.metadata) == []
+        assert compare_metadata(context, schema.METADATA) == []
 
 
 def test_the_asked_for_indexes_are_there(store: IncidentStore) -> None:

@@ -11,8 +11,9 @@ from sqlalchemy import select, update
 
 from triage.errors import NotFoundError
 from triage.store import clean, engine
+from triage.store.action_tables import RecoveryAction
 from triage.store.base import Store, insert_row, possible
-from triage.store.tables import Incident, RecoveryAction
+from triage.store.tables import Incident
 
 MOST_OUTPUT = 4000  # characters of the end
 MOST_WORD = 400  # of a word of a command

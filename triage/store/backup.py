@@ -16,10 +16,12 @@ from triage.errors import StoreError
 from triage.store import engine as door
 from triage.store import migrate
 from triage.store.base import Store
-from triage.store.tables import Base, Incident, JobKind
+from triage.store.rule_tables import JobKind
+from triage.store.schema import METADATA
+from triage.store.tables import Incident
 
 _BATCH = 500
-_TABLES = Base.metadata.sorted_tables  # a row's parent stands in an earlier one
+_TABLES = METADATA.sorted_tables  # a row's parent stands in an earlier one
 
 
 class Backup(Store):

@@ -10,9 +10,10 @@ from sqlalchemy import Connection, func, select, update
 from triage.errors import NotFoundError
 from triage.store import clean, engine
 from triage.store.base import Store, insert_row, possible
+from triage.store.chat_tables import ChatSession, ChatTurn
 from triage.store.chat_values import StoredChat, StoredTurn
 from triage.store.query import Chosen
-from triage.store.tables import ChatSession, ChatTurn, Incident
+from triage.store.tables import Incident
 
 TITLE_WIDTH = 100
 MOST_ASKED, MOST_ANSWER = 20_000, 200_000  # characters that are kept

@@ -13,7 +13,8 @@ from sqlalchemy import delete, select
 from triage.domain import JobPrint
 from triage.store import clean, engine, rule_rows
 from triage.store.base import Store, insert_or_not, insert_row
-from triage.store.tables import GoodRun, Incident, JobKind
+from triage.store.rule_tables import GoodRun, JobKind
+from triage.store.tables import Incident
 
 KEPT = 3  # of a kind of job
 MOST = 200  # that are looked at together

@@ -23,6 +23,7 @@ REVISIONS = (
     "0009",
     "0010",
     "0011",
+    "0012",
 )  # oldest first; the files in migrations/versions, held equal by a test
 HEAD = REVISIONS[-1]
 VERSION_TABLE = "triage_schema"  # not Alembic's own name: a shared PostgreSQL database may hold another program's

@@ -6,14 +6,19 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
-from sqlalchemy import ColumnElement, Connection, Select, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, exists, func, or_, select
+from sqlalchemy.orm import aliased
 
 from triage.jobids import base_and_task
 from triage.store import clean
 from triage.store.tables import Attempt, Diagnosis, Evidence, Incident, IncidentNode, Job, Outcome
 from triage.store.values import Filters, IncidentSummary, JobRef, Sort, Verdict
 
-LATEST = select(func.max(Outcome.id)).where(Outcome.incident_id == Incident.id).correlate(Incident).scalar_subquery()
+_LATEST = select(func.max(Outcome.id)).where(Outcome.incident_id == Incident.id).correlate(Incident).scalar_subquery()
+_LATER = aliased(Outcome)
+LAST = ~exists().where(
+    _LATER.incident_id == Outcome.incident_id, _LATER.id > Outcome.id
+)  # of outcomes, of their incident
 _COLUMNS = (
     Incident.id,
     Incident.created_at,
@@ -53,7 +58,7 @@ _BASE = select(
     _ATTEMPTS.label("attempts"),
     _LAST_SEEN.label("last_seen"),
 )
-_BASE = _BASE.join_from(Incident, Job, isouter=True).join(Outcome, Outcome.id == LATEST, isouter=True)
+_BASE = _BASE.join_from(Incident, Job, isouter=True).join(Outcome, Outcome.id == _LATEST, isouter=True)
 _PAGE = 5000  # databases take so many numbers in one question
 Chosen: TypeAlias = "Select[*tuple[Any, ...]]"
 
@@ -64,7 +69,7 @@ def one(incident: int) -> Chosen:
 
 def choose(filters: Filters, sort: Sort = "created") -> Chosen:
     """The numbers of incidents, in order."""
-    chosen = select(Incident.id).join_from(Incident, Outcome, Outcome.id == LATEST, isouter=True)
+    chosen = select(Incident.id)
     if sort in ("last-seen", "attempts"):  # counted at once, not one by one
         chosen = chosen.join(_RUNS, _RUNS.c.incident_id == Incident.id)
     for condition in conditions(filters):
@@ -73,7 +78,7 @@ def choose(filters: Filters, sort: Sort = "created") -> Chosen:
 
 
 def conditions(f: Filters) -> Iterator[ColumnElement[bool]]:
-    """Of a query of incidents with their latest outcome."""
+    """Of a query of incidents."""
     for column, value in (
         (Incident.outcome, f.outcome),
         (Incident.failure_type, f.failure_type),
@@ -91,10 +96,16 @@ def conditions(f: Filters) -> Iterator[ColumnElement[bool]]:
     if f.job is not None:
         yield _of_job(clean.name(f.job))
     if f.verdict is not None:
-        yield func.coalesce(Outcome.verdict, "none") == f.verdict
+        yield _turned_out(f.verdict)
     if f.text is not None:
         text = clean.storable(f.text)
         yield or_(Incident.title.icontains(text, autoescape=True), Incident.id.in_(_mentions(text)))
+
+
+def _turned_out(verdict: str) -> ColumnElement[bool]:
+    if verdict == "none":
+        return ~exists().where(Outcome.incident_id == Incident.id)
+    return Incident.id.in_(select(Outcome.incident_id).where(LAST, Outcome.verdict == verdict))
 
 
 def _of_job(job: str) -> ColumnElement[bool]:

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, select, update
 
 from triage.store import rule_rows, signature_rows
 from triage.store.base import insert_row
-from triage.store.tables import LearnedSignature, Rule, RuleChange, RuleEvent, SignatureEvent
+from triage.store.rule_tables import LearnedSignature, Rule, RuleChange, RuleEvent, SignatureEvent
 
 _UNBORN = "retired"  # the state of a rule at a time when there was no such rule
 

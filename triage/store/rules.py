@@ -11,7 +11,8 @@ from triage.domain import JobPrint, LearnedRule, RuleState
 from triage.errors import NotFoundError
 from triage.store import clean, engine, rollback, rule_rows, signatures
 from triage.store.base import Store, insert_or_not, insert_row
-from triage.store.tables import Diagnosis, Evidence, Incident, JobKind, Rule, RuleChange, RuleEvent
+from triage.store.rule_tables import JobKind, Rule, RuleChange, RuleEvent
+from triage.store.tables import Diagnosis, Evidence, Incident
 from triage.store.values import RolledBack
 from triage.store.values import RuleEvent as Event
 

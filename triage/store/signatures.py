@@ -11,15 +11,9 @@ from triage.domain import LearnedSignature, RuleState
 from triage.errors import NotFoundError
 from triage.store import clean, engine, signature_rows
 from triage.store.base import Store, insert_or_not, insert_row
-from triage.store.tables import (
-    Diagnosis,
-    Evidence,
-    Incident,
-    RuleChange,
-    SignatureEvent,
-    SignatureOutcome,
-)
-from triage.store.tables import LearnedSignature as Row
+from triage.store.rule_tables import LearnedSignature as Row
+from triage.store.rule_tables import RuleChange, SignatureEvent, SignatureOutcome
+from triage.store.tables import Diagnosis, Evidence, Incident
 from triage.store.values import RuleEvent as Event
 from triage.store.values import SignatureVerdict
 

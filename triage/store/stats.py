@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from math import fsum
 from typing import Any, TypeAlias
 
-from sqlalchemy import ColumnElement, Connection, Subquery, and_, case, func, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, case, func, or_, select
+from sqlalchemy.orm import InstrumentedAttribute
 
-from triage.store.query import LATEST, Chosen, conditions
+from triage.store.query import LAST, Chosen
+from triage.store.scope import Scope
 from triage.store.tables import Attempt, Diagnosis, Incident, IncidentNode, Outcome
 from triage.store.values import Filters
 
 SHARES = (0.5, 0.95)  # of the diagnoses, of which the longest is said
 Timed: TypeAlias = "tuple[int, float | None, float | None]"  # how many, and the seconds of each share
+Labels: TypeAlias = tuple[str, str, str]  # outcome, failure type, class of the cause
 PEOPLE = ("cli", "chat", "web", "api", "mcp", "slack")  # ways by which a person says how it turned out
 
 
@@ -70,26 +74,20 @@ class Stats:
 
 
 def count(connection: Connection, filters: Filters) -> Stats:
-    chosen = _chosen(filters)
-    everything = filters == Filters()
-    labels = _counted(connection, chosen, chosen.c.outcome, chosen.c.type, chosen.c["class"])
+    chosen, exposed = Scope(connection, filters), Scope(connection, _exposure(filters))
+    labels = _labels(connection, chosen)
+    named, well_named = _named(connection, exposed)
     failed = [row for row in labels if row[0] != "healthy"]
-    bad = chosen.c.outcome != "healthy"
-    times, attempts = select(Diagnosis.seconds).where(Diagnosis.seconds.is_not(None)), select(func.count(Attempt.id))
-    if not everything:
-        ids = select(chosen.c.id)
-        times, attempts = times.where(Diagnosis.incident_id.in_(ids)), attempts.where(Attempt.incident_id.in_(ids))
-    named, well_named = _named(connection, filters)
-    timed, median, most = (_timed if everything else _timed_of_some)(connection, times)
+    timed, median, most = (_timed_of_some if chosen.narrow else _timed)(connection, chosen)
     return Stats(
         jobs=sum(row[-2] for row in labels),
-        attempts=connection.scalar(attempts) or 0,
+        attempts=connection.scalar(chosen.below(select(func.count(Attempt.id)), Attempt.incident_id)) or 0,
         outcomes=_folded(labels, 0),
         types=_folded(failed, 1),
         classes=_folded(failed, 2),
-        owners=_folded(_counted(connection, chosen, chosen.c.owner, where=bad), 0),
-        weeks=_weeks(_counted(connection, chosen, _day(connection, chosen), where=bad)),
-        nodes=_nodes(connection, chosen, filters),
+        owners=_folded(_failed(connection, chosen, Incident.owner), 0),
+        weeks=_weeks(_failed(connection, chosen, _day(connection))),
+        nodes=_nodes(connection, chosen, exposed),
         named=named,
         well_named=well_named,
         median=median,
@@ -99,33 +97,42 @@ def count(connection: Connection, filters: Filters) -> Stats:
     )
 
 
-def _chosen(filters: Filters) -> Subquery:
-    """Each incident with what it truly was."""
-    wanted = select(
-        Incident.id,
-        Incident.created_at,
-        Incident.outcome,
-        Incident.gpu_hours,
-        func.coalesce(Incident.owner, "").label("owner"),
-        func.coalesce(Outcome.failure_type, Incident.failure_type).label("type"),
-        func.coalesce(Outcome.root_cause_class, Incident.root_cause_class).label("class"),
-        *(column.label(column.key) for column in (Outcome.verdict, Outcome.worked, Outcome.via, Outcome.version)),
-        Outcome.failure_type.label("true_type"),
-        Outcome.root_cause_class.label("true_class"),
+def _labels(connection: Connection, chosen: Scope) -> list[Sequence[Any]]:
+    """Rows of: outcome, type, class, incidents, GPU-hours or None; by what it turned out to be, where somebody said so.
+
+    All are counted by what was diagnosed, which an index tells; then those that were something else change places.
+    """
+    counts, known, hours = Counter[Labels](), Counter[Labels](), defaultdict[Labels, list[float]](list)
+
+    def count(key: Labels, sign: int, n: int, with_hours: int, lost: float | None) -> None:
+        counts[key] += sign * n
+        known[key] += sign * with_hours
+        hours[key].append(sign * (lost or 0.0))
+
+    said = (Incident.outcome, Incident.failure_type, Incident.root_cause_class)
+    counted = (func.count(), func.count(Incident.gpu_hours), func.sum(Incident.gpu_hours))
+    for outcome, kind, cause, *numbers in connection.execute(chosen.of(select(*said, *counted)).group_by(*said)):
+        count((outcome, kind, cause), 1, *numbers)
+    truly = (func.coalesce(Outcome.failure_type, said[1]), func.coalesce(Outcome.root_cause_class, said[2]))
+    moved = (
+        select(*said, *truly, *counted)
+        .join_from(Outcome, Incident)
+        .where(LAST, or_(truly[0] != said[1], truly[1] != said[2]))
     )
-    wanted = wanted.join_from(Incident, Outcome, Outcome.id == LATEST, isouter=True)
-    for condition in conditions(filters):
-        wanted = wanted.where(condition)
-    return wanted.subquery("chosen")
+    for outcome, kind, cause, true_kind, true_cause, *numbers in connection.execute(
+        chosen.below(moved, Outcome.incident_id).group_by(*said, *truly)
+    ):
+        count((outcome, kind, cause), -1, *numbers)
+        count((outcome, true_kind, true_cause), 1, *numbers)
+    return [(*key, n, round(fsum(hours[key]), 6) if known[key] else None) for key, n in counts.items() if n]
 
 
-def _counted(
-    connection: Connection, chosen: Subquery, *by: ColumnElement[Any], where: ColumnElement[bool] | None = None
+def _failed(
+    connection: Connection, chosen: Scope, by: ColumnElement[Any] | InstrumentedAttribute[Any]
 ) -> list[Sequence[Any]]:
-    """Rows of: what it is counted by, incidents, GPU-hours or None."""
-    counted = select(*(c.label(f"by{i}") for i, c in enumerate(by)), func.count(), func.sum(chosen.c.gpu_hours))
-    counted = counted.group_by(*by)
-    return list(connection.execute(counted if where is None else counted.where(where)))
+    """Rows of: what they are counted by ("" for nothing), incidents, GPU-hours or None; without what went well."""
+    counted = select(by, func.count(), func.sum(Incident.gpu_hours)).where(Incident.outcome != "healthy")
+    return [(name or "", n, lost) for name, n, lost in connection.execute(chosen.of(counted).group_by(by))]
 
 
 def _folded(rows: Iterable[Sequence[Any]], by: int) -> tuple[Group, ...]:
@@ -155,11 +162,11 @@ def _groups(rows: Iterable[tuple[str, int, float | None]]) -> Iterator[Group]:
     return (Group(name, n, hours.get(name)) for name, n in counts.items())
 
 
-def _day(connection: Connection, chosen: Subquery) -> ColumnElement[Any]:
+def _day(connection: Connection) -> ColumnElement[Any]:
     """The day in UTC as 2026-03-01, however the database keeps time."""
     if connection.dialect.name == "sqlite":
-        return func.substr(chosen.c.created_at, 1, 10)
-    return func.to_char(func.timezone("UTC", chosen.c.created_at), "YYYY-MM-DD")
+        return func.substr(Incident.created_at, 1, 10)
+    return func.to_char(func.timezone("UTC", Incident.created_at), "YYYY-MM-DD")
 
 
 def _exposure(filters: Filters) -> Filters:
@@ -167,40 +174,49 @@ def _exposure(filters: Filters) -> Filters:
     return Filters(since=filters.since, until=filters.until, owner=filters.owner, job=filters.job)
 
 
-def _nodes(connection: Connection, chosen: Subquery, filters: Filters) -> tuple[NodeCount, ...]:
+def _nodes(connection: Connection, chosen: Scope, exposed: Scope) -> tuple[NodeCount, ...]:
     """Those that were a suspect, or ran a job: the most suspected first."""
-    node, within = IncidentNode.node, _exposure(filters)
-    ran = select(node, func.count().label("jobs")).group_by(node)
-    if within != Filters():
-        ran = ran.where(IncidentNode.incident_id.in_(select(_chosen(within).c.id)))
-    jobs = {name: n for name, n in connection.execute(ran)}  # noqa: C416 - rows are no pairs of older SQLAlchemy
-    bad = select(chosen.c.id).where(chosen.c.outcome != "healthy")
-    suspected = select(node, func.count()).where(IncidentNode.suspect, IncidentNode.incident_id.in_(bad)).group_by(node)
-    failures = {name: n for name, n in connection.execute(suspected)}  # noqa: C416
+    node, incident = IncidentNode.node, IncidentNode.incident_id
+    counted = select(node, func.count()).group_by(node)
+    jobs = _pairs(connection, exposed.below(counted, incident))
+    bad = chosen.below(counted.where(IncidentNode.suspect), incident, Incident.outcome != "healthy")
+    failures = _pairs(connection, bad)
     found = [NodeCount(name, failures.get(name, 0), n) for name, n in jobs.items()]
     return tuple(sorted(found, key=lambda c: (-c.failures, c.jobs, c.node)))
 
 
-def _named(connection: Connection, filters: Filters) -> tuple[int, int]:
-    """Jobs of the exposure that name a node, and those of them that went well."""
-    within = _chosen(_exposure(filters))
-    has = within.c.id.in_(select(IncidentNode.incident_id))
-    well = func.coalesce(func.sum(case((within.c.outcome == "healthy", 1), else_=0)), 0)
-    named, well_named = connection.execute(select(func.count(), well).select_from(within).where(has)).one()
-    return named, well_named
+def _named(connection: Connection, exposed: Scope) -> tuple[int, int]:
+    """Jobs that name a node, and those of them that went well."""
+    counted = select(func.count(), func.coalesce(_times(Incident.outcome == "healthy"), 0))
+    naming = select(IncidentNode.incident_id)
+    if (
+        connection.dialect.name == "sqlite"
+    ):  # it finds the distinct ones in an index, and would ask of each job whether it is one
+        jobs = naming.distinct().subquery("naming")
+        counted = counted.join_from(jobs, Incident, Incident.id == jobs.c.incident_id)
+    else:
+        counted = counted.where(Incident.id.in_(naming))
+    n, went_well = connection.execute(exposed.of(counted)).one()
+    return n, went_well
 
 
-def _timed(connection: Connection, times: Chosen) -> Timed:
+def _pairs(connection: Connection, counted: Chosen) -> dict[str, int]:
+    return {name: n for name, n in connection.execute(counted)}  # noqa: C416 - rows are no pairs of older SQLAlchemy
+
+
+def _timed(connection: Connection, _chosen: Scope) -> Timed:
     """All times are in an index, in order: to fetch them would take longer than all else."""
+    times = select(Diagnosis.seconds).where(Diagnosis.seconds.is_not(None))
     n = connection.scalar(select(func.count()).select_from(times.subquery())) or 0
     ordered = times.order_by(Diagnosis.seconds)
     places = [_place(n, share) for share in SHARES] if n else []
     return n, *([float(connection.scalar(ordered.offset(place).limit(1)) or 0) for place in places] or (None, None))
 
 
-def _timed_of_some(connection: Connection, times: Chosen) -> Timed:
+def _timed_of_some(connection: Connection, chosen: Scope) -> Timed:
     """Which they are is asked once."""
-    ordered = [float(seconds) for seconds in connection.scalars(times.order_by(Diagnosis.seconds))]
+    times = select(Diagnosis.seconds).where(Diagnosis.seconds.is_not(None)).order_by(Diagnosis.seconds)
+    ordered = list(connection.scalars(chosen.below(times, Diagnosis.incident_id)))
     return len(ordered), *([ordered[_place(len(ordered), share)] for share in SHARES] if ordered else (None, None))
 
 
@@ -208,30 +224,31 @@ def _place(n: int, share: float) -> int:
     return min(int(n * share), n - 1)
 
 
-def _outcomes(connection: Connection, chosen: Subquery) -> dict[str, Any]:
+def _outcomes(connection: Connection, chosen: Scope) -> dict[str, Any]:
     """How right the diagnoses were of which somebody said it, each judged as it stood then.
 
     One that was rejected is wrong in all; a class that a correction leaves open is not counted.
     """
     # To be right that it is not known is not to be right about it.
-    same_type = and_(chosen.c.true_type == Diagnosis.failure_type, Diagnosis.failure_type != "unknown")
-    same_class = and_(chosen.c.true_class == Diagnosis.root_cause_class, Diagnosis.root_cause_class != "unknown")
-    of_version = and_(Diagnosis.incident_id == chosen.c.id, Diagnosis.version == chosen.c.version)
+    same_type = and_(Outcome.failure_type == Diagnosis.failure_type, Diagnosis.failure_type != "unknown")
+    same_class = and_(Outcome.root_cause_class == Diagnosis.root_cause_class, Diagnosis.root_cause_class != "unknown")
+    of_version = and_(Diagnosis.incident_id == Outcome.incident_id, Diagnosis.version == Outcome.version)
     counted = (
         select(
             Diagnosis.status,
             func.count().label("n"),
-            _times(chosen.c.verdict == "confirmed").label("confirmed"),
+            _times(Outcome.verdict == "confirmed").label("confirmed"),
             _times(same_type).label("type"),
             _times(same_class).label("class"),
-            _times(or_(chosen.c.true_class.is_not(None), chosen.c.verdict == "rejected")).label("class_told"),
-            _times(chosen.c.worked == "yes").label("worked"),
-            _times(and_(chosen.c.worked == "yes", chosen.c.via.not_in(PEOPLE))).label("alone"),
+            _times(or_(Outcome.root_cause_class.is_not(None), Outcome.verdict == "rejected")).label("class_told"),
+            _times(Outcome.worked == "yes").label("worked"),
+            _times(and_(Outcome.worked == "yes", Outcome.via.not_in(PEOPLE))).label("alone"),
         )
-        .join_from(chosen, Diagnosis, of_version)
-        .where(chosen.c.verdict.is_not(None))
+        .join_from(Outcome, Diagnosis, of_version)
+        .where(LAST)
         .group_by(Diagnosis.status)
     )
+    counted = chosen.below(counted, Outcome.incident_id)
     rows = connection.execute(counted).mappings().all()
     total = {
         name: sum(int(row[name]) for row in rows)

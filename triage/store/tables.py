@@ -1,4 +1,4 @@
-"""The tables. Migrations create them; a test holds both equal."""
+"""The tables of incidents. Migrations create them; a test holds both equal."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from datetime import datetime
 from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from triage.store.action_tables import RecoveryAction
-from triage.store.chat_tables import ChatSession, ChatTurn
 from triage.store.columns import Base, Big, Key, parent
 from triage.store.part_tables import (
     PARTS,
@@ -21,43 +19,22 @@ from triage.store.part_tables import (
     SimilarShown,
     Suspect,
 )
-from triage.store.rule_tables import (
-    GoodRun,
-    JobKind,
-    LearnedSignature,
-    Rule,
-    RuleChange,
-    RuleEvent,
-    SignatureEvent,
-    SignatureOutcome,
-)
 
 __all__ = [
     "PARTS",
     "Attempt",
     "Base",
-    "ChatSession",
-    "ChatTurn",
     "Diagnosis",
     "Evidence",
     "Feedback",
-    "GoodRun",
     "Hypothesis",
     "Incident",
     "IncidentNode",
     "Job",
-    "JobKind",
-    "LearnedSignature",
     "ModelCall",
     "Outcome",
     "PromptUsed",
-    "RecoveryAction",
     "RemediationStep",
-    "Rule",
-    "RuleChange",
-    "RuleEvent",
-    "SignatureEvent",
-    "SignatureOutcome",
     "SimilarShown",
     "Suspect",
 ]
@@ -85,8 +62,8 @@ class Incident(Base):
     __tablename__ = "incident"
     # Without AUTOINCREMENT, SQLite gives the id of a deleted incident to the next one, and old links would lie.
     __table_args__ = (
-        Index(None, "root_cause_class", "failure_type", "outcome", "id", "gpu_hours"),
-        Index(None, "owner", "outcome", "id", "gpu_hours"),
+        Index("ix_incident_labels", "root_cause_class", "failure_type", "outcome", "created_at", "gpu_hours"),
+        Index("ix_incident_owners", "owner", "outcome", "created_at", "gpu_hours"),
         {"sqlite_autoincrement": True},
     )
     id: Mapped[Key]

@@ -3,11 +3,11 @@
 from alembic import context
 
 from triage.store.migrate import VERSION_TABLE
-from triage.store.tables import Base
+from triage.store.schema import METADATA
 
 context.configure(
     connection=context.config.attributes["connection"],
-    target_metadata=Base.metadata,
+    target_metadata=METADATA,
     version_table=VERSION_TABLE,
     transactional_ddl=True,
     render_as_batch=True,
