@@ -9,6 +9,7 @@ import ctypes
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -26,6 +27,7 @@ from triage import collecting, reach
 from triage.collecting import Collected, Wanted
 from triage.collecting.ask import script
 from triage.collecting.folder import MOST_FILE, Folder
+from triage.collecting.on_node import native
 from triage.errors import InputError, UsageError
 from triage.reach import Answer
 
@@ -318,6 +320,62 @@ def test_the_real_py_spy_names_the_line(tmp_path: Path) -> None:
     assert "waits_for_ever (<string>:4)" in read(found, f"pyspy-{p.pid}.txt")
 
 
+@contextlib.contextmanager
+def cat() -> Iterator[subprocess.Popen[bytes]]:
+    """A program of C that reads from a pipe."""
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, start_new_session=True) as process:
+        try:
+            wait_for(lambda: Path(f"/proc/{process.pid}/wchan").read_text() != "" and state(process.pid) == "S")
+            yield process
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def test_of_a_program_of_c_gdb_tells_where_it_stands_and_lets_it_go_on(tmp_path: Path) -> None:
+    if not shutil.which("gdb"):
+        pytest.skip("gdb is not installed")
+    with cat() as process:
+        found = look(tmp_path, process.pid, seconds=120, ras=False)
+        (told,) = attempts(found, "gdb")
+        if told["problem"]:
+            pytest.skip(f"stacks may not be read here: {told['problem']}")
+        assert (found.stacks, state(process.pid)) == (1, "S")
+    stack = read(found, f"gdb-{process.pid}.txt").splitlines()
+    assert stack[0] == f"Process {process.pid}: cat"
+    assert any(re.match(r"#\d+ .*read", line) for line in stack)
+    assert all(line.startswith(("Process ", "Thread ", "#")) for line in stack)
+
+
+def test_a_debugger_that_is_not_there_is_said_and_the_next_one_taken(
+    monkeypatch: pytest.MonkeyPatch, path: Path
+) -> None:
+    monkeypatch.setattr(native, "DEBUGGERS", (["no-gdb", "-p"], ["an-eu-stack", "-p"]))
+    install(
+        path, "an-eu-stack", "echo PID $2 - process; echo TID $2:; echo '#0  0x1 read - /lib/libc.so.6'; echo noise"
+    )
+    with cat() as process:
+        found = native.native(process.pid, "gdb.txt", time.monotonic(), 20)
+    assert [told["problem"] for told in found["attempts"]] == ["there is no no-gdb here", ""]
+    lines = found["files"]["gdb.txt"].decode().splitlines()
+    assert lines == [f"Process {process.pid}: cat", f"TID {process.pid}:", "#0  0x1 read - /lib/libc.so.6"]
+
+
+def test_no_debugger_is_let_at_a_program_that_is_stopped(tmp_path: Path) -> None:
+    with cat() as process:
+        process.send_signal(signal.SIGSTOP)
+        wait_for(lambda: state(process.pid) == "T")
+        found = look(tmp_path, process.pid, ras=False)
+        assert state(process.pid) == "T"
+    assert [told["problem"] for told in attempts(found, "stack")] == ["left alone, as it is in state T"]
+
+
+def test_how_a_process_ended_is_told(tmp_path: Path) -> None:
+    code = "import os, signal, subprocess, time\nchild = subprocess.Popen(['cat'], stdin=subprocess.PIPE)\nchild.kill()\nos.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)\nprint(child.pid, flush=True)\ntime.sleep(600)"
+    with started(code) as process:
+        found = look(tmp_path, process.pid, ras=False)
+    assert [p["ended"] for p in manifest(found)["processes"] if p["state"] == "Z"] == [signal.SIGKILL]
+
+
 def test_a_process_that_is_gone_is_said(tmp_path: Path, path: Path) -> None:
     found = look(tmp_path, 4_194_303)
     assert (found.processes, found.silent) == (0, {})
@@ -401,6 +459,8 @@ READ_ONLY = (
     r"nvidia-smi(?: -q)?",
     r"rocm-smi",
     r"npu-smi info",
+    r"gdb -nx -batch (?:-iex set [a-z -]+ )+-ex thread apply all bt 64 -p \d+",
+    r"eu-stack -m -n 64 -p \d+",
     r"py-spy dump(?: --native| --nonblocking)? --pid \d+",
 )
 

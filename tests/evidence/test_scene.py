@@ -9,6 +9,7 @@ from triage.domain import LogFile
 from triage.evidence import gpus, manifest, mounts, procstate
 from triage.evidence.dumps import dumps
 from triage.evidence.scene import scene
+from triage.ingest.content import kind_of
 
 
 def states(text: str, name: str = "ps.txt") -> list[tuple[int, str, str, str | None]]:
@@ -213,6 +214,34 @@ def test_file_systems_that_did_not_answer() -> None:
         ("hangs", "/scratch", 2, "n1"),
         ("fails:Stale-file-handle", "/home", 3, "n1"),
     ]
+
+
+GDB_OF_C = """Process 4711: ring
+Thread 2 (Thread 0x7f1 (LWP 4712) "progress"):
+#0  0x00007f0 in __GI_epoll_wait (epfd=...) at ../sysdeps/unix/sysv/linux/epoll_wait.c:30
+Thread 1 (Thread 0x7f0 (LWP 4711) "ring"):
+#0  0x00007f1 in __GI___libc_read (fd=..., buf=...) at ../sysdeps/unix/sysv/linux/read.c:26
+#1  0x0000562 in receive ()
+#2  0x0000563 in main ()
+"""
+EU_STACK = """PID 4711 - process
+TID 4711:
+#0  0x00007f8d2dc2f2ad read - /usr/lib/x86_64-linux-gnu/libc.so.6
+#1  0x000055e8247451c2 receive - /home/ana/ring
+#2  0x000055e8247452a5 main - /home/ana/ring
+#3  0x00007f8d2db5e24a __libc_start_call_main - /usr/lib/x86_64-linux-gnu/libc.so.6
+#4  0x000055e8247450c1 _start - /home/ana/ring
+TID 4712:
+#0  0x00007f8d2dc2f2ad epoll_wait - /usr/lib/x86_64-linux-gnu/libc.so.6
+"""
+
+
+@pytest.mark.parametrize("text", [GDB_OF_C, EU_STACK])
+def test_a_program_of_c_is_read_without_its_lines(text: str) -> None:
+    assert kind_of("stack-4711.txt", text) == "stacks"
+    (seen,) = scene(job(log_file(text, "stack-4711.txt", "stacks"))).seen
+    assert (seen.pid, [frame.function for frame in seen.standing.own]) == (4711, ["main", "receive"])
+    assert (seen.doing, seen.standing.call_name.rpartition("_")[2]) == ("native", "read")
 
 
 @pytest.mark.parametrize("value", ["true", "-1", "1000000000000000000", "1.5", '"3"', "null"])

@@ -15,7 +15,7 @@ from triage.errors import UsageError
 from triage.reach import Reach
 
 # In the order in which they are read; each imports from those before it alone.
-_PARTS = ("children", "processes", "looks", "main")
+_PARTS = ("children", "processes", "looks", "native", "main")
 _OWN_IMPORT = re.compile(r"^from triage\.\S+ import (?:\([^)]*\)|[^(\n]*)\n", re.MULTILINE)
 _STARTING = 20.0  # seconds that a node may take to begin: a step of srun, a connection
 _FLIGHT = 40.0  # seconds at the end for the flight recorder

@@ -19,6 +19,7 @@ SCHEMA = "triage.collected/1"
 MOST_FILE = 16 << 20  # bytes of one file
 MOST_FILES = 4096  # of a node
 _NAME = re.compile(r"(?:logs/|flight/)?[A-Za-z0-9_][\w.+-]{0,150}", re.ASCII)
+_THREAD = re.compile(rb"\n(?:Thread|TID) \d")
 _RAS = "ncclras.txt"
 _ABSENT = "there is no "
 
@@ -70,7 +71,7 @@ class Folder:
             data = _unpacked(packed)
             if data is not None and _NAME.fullmatch(name):
                 written.append(self._write(node, name, data, pid))
-                self.stacks += bool(re.fullmatch(r"pyspy-\d+\.txt", name)) and b"\nThread " in data
+                self.stacks += bool(re.fullmatch(r"(?:pyspy|gdb)-\d+\.txt", name)) and bool(_THREAD.search(data))
         for attempt in _dicts(finding.get("attempts")):
             told = {name: attempt.get(name) for name in ("tool", "code", "seconds", "problem")}
             told["problem"], told["tool"] = redact(str(told["problem"])), redact(str(told["tool"]))
@@ -131,7 +132,7 @@ def _findings(out: bytes) -> Iterator[dict[str, Any]]:
         if line.startswith(b"{"):
             try:
                 found = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(found, dict):
                 yield found

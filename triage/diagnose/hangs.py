@@ -129,7 +129,8 @@ class _Judge:
             return made.CHILD, seen.line
         if seen.doing == "code" and p.state is not None and SLEEPS.search(p.state.wchan):
             return made.apart("sleep"), seen.line
-        return made.apart(seen.doing), seen.line
+        apart = made.apart(seen.doing)
+        return (replace(apart, check=made.BY_GDB) if seen.standing.compiled else apart), seen.line
 
     def _stuck_worker(self, p: Process) -> tuple[Signature, LogLine] | None:
         """Of the processes that it waits for, one that is stopped or waits in the kernel."""

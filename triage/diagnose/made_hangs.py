@@ -8,6 +8,7 @@ from dataclasses import replace
 from triage.domain import Doing, Signature
 
 _STACK = "py-spy dump --native --pid PID"
+BY_GDB = "gdb -p PID -batch -ex 'thread apply all bt'"
 
 FROZEN = Signature(
     id="hang.frozen-storage",
@@ -215,7 +216,7 @@ SPINS = replace(
     root_cause_class="unknown",
     weight=50,
     remedy="Look at what the busy process computes: its stack twice, a minute apart (py-spy dump, or gdb -p PID -batch -ex 'thread apply all bt'). A loop that never ends stands in the same function; a long computation moves on.",
-    check="gdb -p PID -batch -ex 'thread apply all bt'; py-spy dump --pid PID",
+    check=f"{BY_GDB}; py-spy dump --pid PID",
 )
 ASLEEP_ALONE = replace(
     SPINS,

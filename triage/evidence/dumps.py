@@ -19,9 +19,12 @@ _FAULT = re.compile(r"^(?:Current )?[Tt]hread (0x[0-9a-f]+)(?: \[(.{0,80})\])? \
 _GDB = re.compile(
     r"^Thread (\d{1,6}) \((?:.{0,60}?\b(?:LWP|process) (\d{1,9}))?.{0,80}?\)?(?: \"(.{0,80})\")?\)?:?\s*$"
 )
+_TID = re.compile(r"^TID (\d{1,9}):\s*$")  # of eu-stack
+_OF_TIDS = re.compile(r"^PID (\d{1,9}) - process\s*$")
 _PYSPY_FRAME = re.compile(r"^ {4}(\S.{0,400}?) \(([^()]{1,300}?)(?::(\d{1,7}))?\)\s*$")
 _FAULT_FRAME = re.compile(r"^ {2}File \"(.{1,400}?)\", line (\d{1,7}|\?\?\?) in (\S{1,300})")
 _GDB_FRAME = re.compile(r"^#(\d{1,4}) +(?:0x[0-9a-f]+ in )?(\S[^(]{0,200}?) ?\(")
+_TID_FRAME = re.compile(r"^#\d{1,4} +0x[0-9a-f]+(?: - \d)? +(?!in )(\S.{0,300}?)(?: - (/\S{1,300}))?\s*$")
 _GDB_AT = re.compile(r"(?: at (\S{1,300}?):(\d{1,7})| from (\S{1,300}))\s*$")
 _KERNEL_FRAME = re.compile(r"^\[<(?:0|[0-9a-f]{8,16})>\] ([\w.]{1,120})(?:\+0x|/|$)")
 _TRACED = re.compile(r"^ ?--- modulename: ([\w.<>-]{1,200}), funcname: (\S{1,200})")
@@ -120,8 +123,8 @@ class _Reader:
 
     # ------------------------------------------------------------------------------------------ heads
     def _head(self, line: LogLine, text: str) -> bool:
-        if process := _PROCESS.match(text):
-            self._begin(line, int(process[1]), process[2])
+        if process := _PROCESS.match(text) or _OF_TIDS.match(text):
+            self._begin(line, int(process[1]), process[2] if process.re is _PROCESS else "")
             return True
         thread = self._thread_name(text)
         if thread is None:
@@ -139,9 +142,11 @@ class _Reader:
         dump.threads.append(self._thread)
         return True
 
-    @staticmethod
-    def _thread_name(text: str) -> tuple[str, str, int | None] | None:
+    def _thread_name(self, text: str) -> tuple[str, str, int | None] | None:
         """(name, what it is known by, pid)"""
+        if tid := _TID.match(text):
+            is_first = self._dump is not None and self._dump.pid == int(tid[1])
+            return f"{1 if is_first else tid[1]} ", f"tid {tid[1]}", None
         if not text.startswith(("Thread ", "Current thread", "thread ")):
             return None
         if found := _PYSPY.match(text):
@@ -195,8 +200,11 @@ class _Reader:
 
     @staticmethod
     def _gdb(line: LogLine, text: str) -> Frame | None:
-        found = _GDB_FRAME.match(text) if text.startswith("#") else None
-        if found is None:
+        if not text.startswith("#"):
+            return None
+        if found := _TID_FRAME.match(text):
+            return Frame(found[1], found[2] or "", None, line, native=True)
+        if (found := _GDB_FRAME.match(text)) is None:
             return None
         at = _GDB_AT.search(text)
         return Frame(found[2], (at[1] or at[3]) if at else "", int(at[2]) if at and at[2] else None, line, native=True)

@@ -94,7 +94,7 @@ _SYSTEM_FILE = re.compile(r"\.so(?:\.\d+)*$|sysdeps/|nptl/|csu/|ld-linux|libc[.-
 class Standing:
     """own: frames of the program's own code, the outermost first; all of them where none is; call: the library's function
     that the innermost of these is in, or None; seen: the line that tells most; for_child: it waits for the end of a process
-    that it started."""
+    that it started; compiled: no frame is Python's."""
 
     own: tuple[Frame, ...]
     call: Frame | None
@@ -102,6 +102,7 @@ class Standing:
     helper: bool
     seen: Frame
     for_child: bool = False
+    compiled: bool = False
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -136,7 +137,8 @@ def standing(thread: Thread) -> Standing | None:
         call = None
     shown = own or [frame for frame in frames if not frame.native] or frames
     for_child = any(_FOR_CHILD.search(_name(frame)) for frame in inside)
-    return Standing(tuple(reversed(shown)), call, doing, helper, own[0] if own else call or frames[0], for_child)
+    seen = own[0] if own else call or frames[0]
+    return Standing(tuple(reversed(shown)), call, doing, helper, seen, for_child, compiled)
 
 
 def _of_program(frames: Sequence[Frame]) -> list[Frame]:

@@ -42,12 +42,12 @@ _LABEL = r"(?: {0,6}\d{1,6}: ?|\[rank\d{1,6}\]: ?|[A-Za-z][\w.-]{0,80}\d[\w.-]{0
 _THREAD = re.compile(
     _LABEL
     + r"(?:(?:Current t|[Tt])hread (?:0x)?[0-9A-Fa-f]+ (?:\[.{0,80}\] )?\((?:active|idle|LWP|most recent call|Thread 0x)|Process \d+: "
-    r"|Thread \d+ \(Thread 0x| ?--- modulename: .{1,200}, funcname: )"
+    r"|Thread \d+ \((?:Thread 0x|LWP \d|process \d)|[PT]ID \d+(?::| - process)\s*$| ?--- modulename: .{1,200}, funcname: )"
 )
 _FRAME = re.compile(
     _LABEL
     + r"(?:\s+[\w.<>: ]{1,120} \(.{1,200}\)\s*$|#\d{1,3} +(?:0x[0-9a-f]+ in )?\w|  File \".{1,300}\", line \d+|Python v\d|\[<[0-9a-f]+>\] \w"
-    r"|[\w./<>-]{1,200}\.py\(\d{1,7}\): |\s*$)"
+    r"|[\w./<>-]{1,200}\.py\(\d{1,7}\): |\[(?:Thread debugging using|New (?:LWP|Thread) |Inferior \d)|Using host libthread_db|0x[0-9a-f]+ in \w|\s*$)"
 )
 _PROCESSES = re.compile(
     r"^\s{0,8}(?:[A-Z%]+ +){0,6}PID\s.*\b(?:STAT|S)\b|^#{2,} ?\S{1,80}: ps -|^== /proc/\d+/status|^Name:\t|^top - \d\d:\d\d|^\d{1,9} \(.{1,60}\) [DRSTtZ] \d"
@@ -56,7 +56,7 @@ _RAS = re.compile(
     r"^(?:NCCL version \d.{0,40} compiled with CUDA|Job summary$|#\d+-\d+ \([0-9a-f]{8,16}\) [A-Z]+$)", re.MULTILINE
 )
 # What `triage hang collect` calls the files whose content alone would not tell.
-_COLLECTED = re.compile(r"(?:mounts|ncclras|ps|top)\.txt|(?:pyspy|wchan|fds|env|status)-\d{1,9}(?:\.\d{1,3})?\.txt")
+_COLLECTED = re.compile(r"(?:mounts|ncclras|ps|top)\.txt|(?:pyspy|gdb|wchan|fds|env|status)-\d{1,9}(?:\.\d{1,3})?\.txt")
 _MANIFEST = re.compile(r'"schema": ?"triage\.collected/')
 
 

@@ -28,10 +28,24 @@ from triage.collecting.on_node.looks import (
     tool,
     triggers,
 )
+from triage.collecting.on_node.native import native
 from triage.collecting.on_node.processes import Process, fds, of_job, state, table
 
 MOST_PROCESSES = 512
 MOST_STACKS = 256
+MOST_NATIVE = 64  # stacks by a debugger, which takes longer
+NO_STACK = (
+    "bash",
+    "sh",
+    "dash",
+    "zsh",
+    "ksh",
+    "sleep",
+    "tee",
+    "srun",
+    "slurmstepd",
+    "timeout",
+)  # whose states tell all
 DUMPING = 5.0  # seconds that the flight recorder has to write what it was asked for
 TOOLS = (
     (["nvidia-smi"], "nvidia-smi.txt"),
@@ -103,11 +117,22 @@ def stacks(chosen: Finding, found: "List[Process]", again: str) -> "List[Look]":
     mine = os.geteuid()
     pythons = [p for p in found if p.is_python][:MOST_STACKS]
 
+    others = [p for p in found if not (p.is_python or p.is_kernel or p.comm in NO_STACK)][:MOST_NATIVE]
+
     def dump(p: Process) -> Finding:
-        return py_spy(p.pid, f"pyspy-{p.pid}{again}.txt", chosen, chosen["stack_seconds"], p.uid == mine)
+        told = py_spy(p.pid, f"pyspy-{p.pid}{again}.txt", chosen, chosen["stack_seconds"], p.uid == mine)
+        lacks = told["attempts"][-1]["problem"].startswith("there is no") and not chosen.get("nonblocking")
+        return dict(told, **of_c(p, told["attempts"])) if lacks else told
+
+    def of_c(p: Process, before: "List[Finding]") -> Finding:
+        told = native(p.pid, f"gdb-{p.pid}{again}.txt", time.monotonic(), chosen["stack_seconds"])
+        return dict(told, attempts=[*before, *told["attempts"]])
 
     limit = 3 * chosen["stack_seconds"] + 3
-    return states + [Look("py-spy dump", lambda p=p: dump(p), limit, p.pid) for p in pythons]  # type: ignore[misc]
+    looks = states + [Look("py-spy dump", lambda p=p: dump(p), limit, p.pid) for p in pythons]  # type: ignore[misc]
+    if chosen.get("nonblocking"):
+        return looks
+    return looks + [Look("gdb", lambda p=p: of_c(p, []), limit, p.pid) for p in others]  # type: ignore[misc]
 
 
 def dumps(found: "List[Process]") -> "List[Look]":

@@ -34,6 +34,8 @@ class Process:
         self.state, self.ppid = fields[0], int(fields[1])
         self.is_kernel = bool(int(fields[6]) & _KERNEL_THREAD)
         self.started = booted + int(fields[19]) / os.sysconf("SC_CLK_TCK")
+        # How it ended, as `wait` would tell whoever started it; 0 where that may not be read.
+        self.ended: "Optional[int]" = int(fields[49]) if self.state == "Z" and len(fields) > 49 else None
         self.uid = os.stat(f"/proc/{pid}").st_uid
         self.env: "Dict[str, str]" = {}
         self.unread: "List[Finding]" = []
@@ -49,7 +51,7 @@ class Process:
 
     def told(self) -> Finding:
         words = {name: getattr(self, name) for name in ("pid", "ppid", "state", "comm", "rank", "is_python")}
-        return dict(words, started=round(self.started, 1))
+        return dict(words, started=round(self.started, 1), ended=self.ended)
 
 
 def proc(pid: object, name: str) -> str:
