@@ -7,15 +7,23 @@ tests the start (imports, encodings, signals, closed pipes) runs `python -m tria
 from __future__ import annotations
 
 import atexit
+import gc
+import importlib
 import json
 import os
+import pkgutil
 import socket
 import sys
 import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
+import triage
+
 READY = b"\n"
+RUN_ELSEWHERE = ("triage.__main__", "triage.collecting.on_node.", "triage.probing.on_node.", "triage.store.migrations.")
+ON_USE = ("alembic.command", "alembic.config", "chromadb.api.rust", "onnxruntime", "tokenizers")
 REQUEST = 1 << 20  # bytes, at most
 
 
@@ -27,10 +35,13 @@ def serve(channel: socket.socket) -> None:
         raw, streams, _, _ = socket.recv_fds(channel, REQUEST, 3)
         if not raw:
             return
+        request = json.loads(raw)
+        if any("openai:" in text for text in (*request["args"], *request["env"].values())):
+            import langchain_openai  # noqa: F401  takes a second
         child = os.fork()
         if child == 0:
             channel.close()
-            _run(json.loads(raw), streams)
+            _run(request, streams)
         for stream in streams:
             os.close(stream)
         _, status = os.waitpid(child, 0)
@@ -38,17 +49,28 @@ def serve(channel: socket.socket) -> None:
 
 
 def _prepare() -> None:
-    """Imports what most commands do, and compiles signatures and filter rules by using them once."""
-    import chromadb  # noqa: F401
-    import sqlalchemy.orm  # noqa: F401
-
+    """Imports what commands do, and compiles signatures and filter rules by using them once."""
+    for module in pkgutil.walk_packages(triage.__path__, "triage."):
+        if not module.name.startswith(RUN_ELSEWHERE):
+            importlib.import_module(module.name)
+    for name in ON_USE:
+        importlib.import_module(name)
     from triage import config, pipeline
-    from triage.cli import chat, chat_open, chat_print, diagnose, incidents, rules, wiring  # noqa: F401
+    from triage.cli import recalling, wiring
+    from triage.store.incidents import IncidentStore
 
-    with tempfile.NamedTemporaryFile("w", suffix=".log") as log:
-        log.write("step 1 loss 2.0\n")
-        log.flush()
-        pipeline.diagnose([log.name], wiring.evaluation_parts(config.load({"llm": "off"}), similar=False))
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "job.log"
+        log.write_text("step 1 loss 2.0\nRuntimeError: CUDA error: device-side assert triggered\n")
+        chosen = config.load({"llm": "off", "home": folder})
+        pipeline.diagnose([str(log)], wiring.evaluation_parts(chosen, similar=False))
+        recalling.retriever(
+            chosen
+        )  # reads what triage knows; the index is not opened, for its threads would not be forked
+        with IncidentStore.open(f"sqlite:///{folder}/triage.db") as store:
+            store.list()
+    gc.collect()
+    gc.freeze()  # what is collected no more stays one memory with the children
 
 
 def _run(request: dict[str, Any], streams: list[int]) -> None:

@@ -238,11 +238,12 @@ def _load() -> None:
 
 
 def _settings() -> Any:
-    """Chroma's defaults, given one by one: variables and a .env of the working folder are not for us. No telemetry."""
+    """Chroma's defaults: variables and a .env of the working folder are not for us, and reading them takes longer than to
+    open the folder. No telemetry."""
     from chromadb.config import Settings
 
     defaults = {name: field.get_default(call_default_factory=True) for name, field in Settings.model_fields.items()}
-    return Settings(_env_file=None, **{**defaults, "anonymized_telemetry": False})
+    return Settings.model_construct(**{**defaults, "anonymized_telemetry": False})
 
 
 def _embedded(path: Path) -> Any:

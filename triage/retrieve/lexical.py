@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections import Counter, defaultdict
@@ -43,13 +44,19 @@ def words(text: str) -> Iterator[tuple[str, str]]:
         if name.lower() not in _COUNTERS | _STOP:
             yield f"{name.lower()}:{int(number)}", f"{name} {number}"
     for word in _WORD.findall(text):
-        parts = _PARTS.findall(word)
-        if len(parts) > 1 and len(word) > 3:
-            yield word.lower(), word
-        for part in parts:
-            lower = part.lower()
-            if len(lower) > 1 and not lower.isdigit() and lower not in _STOP:
-                yield _stem(lower), part
+        yield from _terms(word)
+
+
+@functools.lru_cache(1 << 14)
+def _terms(word: str) -> tuple[tuple[str, str], ...]:
+    """Of one word: reports and logs say few words, and those often."""
+    parts = _PARTS.findall(word)
+    whole = [(word.lower(), word)] if len(parts) > 1 and len(word) > 3 else []
+    return (*whole, *((_stem(lower), part) for part in parts if _says(lower := part.lower())))
+
+
+def _says(lower: str) -> bool:
+    return len(lower) > 1 and not lower.isdigit() and lower not in _STOP
 
 
 def _stem(word: str) -> str:
