@@ -33,7 +33,7 @@ def test_what_one_job_taught_does_not_reach_the_next(tmp_path: Path, knowledge: 
     parts = Parts(knowledge, kb.filter_rules())
     pipeline.diagnose([str(tmp_path / "first.log")], parts)
     _, after = pipeline.diagnose([str(tmp_path / "second.log")], parts)
-    pipeline._compiled.cache_clear()
+    pipeline.compiled.cache_clear()
     _, alone = pipeline.diagnose([str(tmp_path / "second.log")], parts)
     assert {**after, "timing": {}} == {**alone, "timing": {}}
     scanner = pipeline._scanner(parts, (), 1)

@@ -95,11 +95,11 @@ def _inputs(paths: Sequence[str], job: AskedJob | None = None) -> tuple[tuple[st
 
 def _scanner(parts: Parts, more: tuple[FilterRule, ...], files: int) -> engine.Scanner:
     """more: rules besides those that triage ships, tried after them."""
-    return _compiled((*parts.filters, *more), parts.knowledge.matcher).another(_limits(files))
+    return compiled((*parts.filters, *more), parts.knowledge.matcher).another(_limits(files))
 
 
 @functools.lru_cache(1)
-def _compiled(filters: tuple[FilterRule, ...], matcher: Matcher) -> engine.Scanner:
+def compiled(filters: tuple[FilterRule, ...], matcher: Matcher) -> engine.Scanner:
     """Half a second of work: a process that diagnoses many jobs does it once."""
     return engine.Scanner(filters, matcher.hot_patterns(), boundaries.Boundaries, signatures=matcher.patterns)
 

@@ -22,8 +22,10 @@ from typing import Any
 import triage
 
 READY = b"\n"
-RUN_ELSEWHERE = ("triage.__main__", "triage.collecting.on_node.", "triage.probing.on_node.", "triage.store.migrations.")
-ON_USE = ("alembic.command", "alembic.config", "chromadb.api.rust", "onnxruntime", "tokenizers")
+RUN_ELSEWHERE = (
+    "triage.__main__", "triage.cli.mcp", "triage.cli.serve", "triage.collecting.on_node.", "triage.mcp", "triage.store.migrations.", "triage.web",
+)  # fmt: skip
+ON_USE = ("alembic.command", "alembic.config", "chromadb.api.rust", "tokenizers")
 REQUEST = 1 << 20  # bytes, at most
 
 

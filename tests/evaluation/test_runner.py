@@ -24,10 +24,13 @@ from triage.evaluation import record, runner, staging
 from triage.evaluation.cases import load_cases
 
 SECRET_ID = "zq7"
+PRELOAD = ("triage.cli.eval_workers",)
 
 
 def plan(make_parts: Callable[..., Any] = spies.plain, **changes: Any) -> runner.Plan:
-    return runner.Plan(config.load({"llm": "off"}), make_parts, **{"jobs": 2, "baselines": False, **changes})
+    return runner.Plan(
+        config.load({"llm": "off"}), make_parts, **{"jobs": 2, "baselines": False, "preload": PRELOAD, **changes}
+    )
 
 
 def run(folder: Path, out: Path, *args: Any, **changes: Any) -> dict[str, dict[str, Any]]:

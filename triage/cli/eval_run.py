@@ -89,6 +89,7 @@ def _plan(choice: Choice, quiet: bool) -> runner.Plan:
         choice.similar,
         choice.baselines,
         wiring.model,
+        ("triage.cli.eval_workers",),
     )
 
 

@@ -9,9 +9,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
-from multiprocessing import resource_tracker
+from multiprocessing import resource_tracker, util
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from triage.errors import TriageError
@@ -38,7 +39,11 @@ class Pool(Generic[T]):
 
     def __init__(self, setup: Setup, jobs: int, seconds: float) -> None:
         self._setup, self._jobs, self._seconds = setup, jobs, seconds
-        self._context = multiprocessing.get_context("spawn")
+        self._context = _context(setup.preload)
+        self._folders = (
+            setup.scratch,
+            Path(util.get_temp_dir()),
+        )  # the second holds the socket of the server of workers
         self._workers: list[_Worker[T]] = []
         self._unstaged: list[tuple[T, Done]] = []
         self._failed_starts = 0
@@ -152,7 +157,7 @@ class Pool(Generic[T]):
     # ------------------------------------------------------------------------------------------ processes
     def _start(self, slot: int, first: bool = False) -> _Worker[T]:
         here, there = self._context.Pipe()
-        process = self._context.Process(target=serve, args=(there, self._setup, first), daemon=True)
+        process = self._context.Process(target=serve, args=(there, self._setup, first, self._folders), daemon=True)
         # Ctrl-C goes to the whole process group: the workers do not hear it, this process ends them. The tracker comes
         # first, for starting it unblocks the signal.
         resource_tracker.ensure_running()
@@ -179,6 +184,16 @@ class Pool(Generic[T]):
     def _end(self) -> None:
         for worker in list(self._workers):
             self._dismiss(worker)
+
+
+def _context(preload: Sequence[str]) -> Any:
+    """Workers are forked from a process that was started anew, and so has never seen a case or its labels; without such a
+    server each is started anew."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(preload))  # counts once, before the server of this process starts
+    return context
 
 
 def _ending(code: int | None) -> str:

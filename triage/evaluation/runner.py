@@ -29,7 +29,7 @@ class Plan:
     """How to run. make_parts, make_model, prepare: importable functions, given the settings with the home of this evaluation.
 
     make_model: whom two of the baselines ask; None, or without baselines: nobody.
-    seconds: how long a case may take; seed: of the intervals; again: run once more what crashed or timed out before.
+    preload: modules that workers share. seconds: how long a case may take; seed: of the intervals; again: run once more what crashed or timed out before.
     """
 
     settings: Settings
@@ -43,6 +43,7 @@ class Plan:
     similar: bool = True
     baselines: bool = True
     make_model: MakeModel | None = None
+    preload: tuple[str, ...] = ()
 
     @property
     def asks(self) -> bool:
@@ -144,7 +145,7 @@ def _setup(plan: Plan, scratch: Path) -> Setup:
     home.mkdir()
     own = replace(plan.settings, home=home, database_url=f"sqlite:///{home / 'triage.db'}", chroma_url="")
     prepare, make_model = plan.prepare if plan.similar else None, plan.make_model if plan.asks else None
-    return Setup(own, plan.make_parts, scratch, prepare, plan.baselines, make_model)
+    return Setup(own, plan.make_parts, scratch, prepare, plan.baselines, make_model, plan.preload)
 
 
 def _count_lines(cases: Sequence[Case]) -> dict[str, dict[str, int]]:

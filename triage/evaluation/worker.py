@@ -10,7 +10,7 @@ import shutil
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -34,7 +34,8 @@ Prepare = Callable[[Settings], None]
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What all workers share. scratch: a folder that goes when the run ends; make_model: whom the baselines may ask."""
+    """What all workers share. scratch: a folder that goes when the run ends; make_model: whom the baselines may ask;
+    preload: modules that are imported once, by the process that workers are forked from."""
 
     settings: Settings
     make_parts: MakeParts
@@ -42,6 +43,7 @@ class Setup:
     prepare: Prepare | None = None  # done once, by the first worker
     baselines: bool = True
     make_model: MakeModel | None = None
+    preload: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +78,8 @@ class Ready:
     problem: str = ""
 
 
-def serve(link: Connection, setup: Setup, first: bool) -> None:
-    """Answers tasks until it is killed. When the other side is gone, cleans up what that left."""
+def serve(link: Connection, setup: Setup, first: bool, folders: Sequence[Path]) -> None:
+    """Answers tasks until it is killed. When the other side is gone, removes the folders that it left."""
     sys.argv = ["triage"]
     for name in [n for n in os.environ if n.startswith("TRIAGE_") and n != "TRIAGE_DEBUG"]:
         del os.environ[name]
@@ -101,7 +103,8 @@ def serve(link: Connection, setup: Setup, first: bool) -> None:
             link.send(done)
     except (EOFError, BrokenPipeError, ConnectionResetError):
         os.chdir("/")
-        shutil.rmtree(setup.scratch, ignore_errors=True)
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _do(task: Task, parts: Parts, peak: Peak) -> Done:
