@@ -12,7 +12,7 @@ from triage import kb, learned, pipeline
 from triage.chat.desk import Desk
 from triage.chat.said import unquoted
 from triage.chat.values import OpenedLog, Subject
-from triage.cli import output, slurm_job, wiring
+from triage.cli import kube_job, output, slurm_job, wiring
 from triage.cli.who import user
 from triage.config import Settings
 from triage.diagnose.judge import judge
@@ -132,7 +132,8 @@ class Opened:
         files = next((a.files for a in found.attempts if a.number == number), ())
         if not files or not all(f.path and f.digest for f in files):
             raise InputError("where it came from is not known", "give it anew: triage chat PATH")
-        self.allowed([f.path for f in files if not _is_below(f.path, self.chosen.home / slurm_job.FOLDER)])
+        own = [self.chosen.home / name for name in (slurm_job.FOLDER, kube_job.FOLDER)]
+        self.allowed([f.path for f in files if not any(_is_below(f.path, folder) for folder in own)])
         for file in files:
             try:
                 same = identity.digest(Path(file.path))[1] == file.digest

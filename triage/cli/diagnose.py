@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from triage.cli import notifying, output
 from triage.errors import UsageError
 
 if TYPE_CHECKING:
+    from triage.cli.case import Case
     from triage.config import Settings
     from triage.domain import Diagnosis, Folded, JobLog
     from triage.llm.private import Private
@@ -29,6 +31,14 @@ def diagnose(
     job: str | None = typer.Option(
         None, "--job", metavar="ID", help="A Slurm job: its state, nodes and log files by sacct and scontrol."
     ),
+    pod: str | None = typer.Option(
+        None, "--pod", metavar="[NS/]NAME", help="A pod of Kubernetes: its logs, containers, events and node."
+    ),
+    k8s_job: str | None = typer.Option(
+        None, "--k8s-job", metavar="[NS/]NAME", help="All pods of a Job, PyTorchJob, MPIJob, JobSet or volcano job."
+    ),
+    namespace: str = typer.Option("", "--namespace", "-n", help="Of the pod or job; default: the context's."),
+    context: str = typer.Option("", "--context", help="Of the kubeconfig; default: the current one."),
     format: str | None = typer.Option(None, "--format", help="text, json or markdown.", show_default="text"),  # noqa: A002
     good: list[str] | None = typer.Option(
         None,
@@ -59,13 +69,20 @@ def diagnose(
     """Name the root cause of a failed job from its logs, citing lines.
 
     --job 123, 123_4 or 123_[1-4] of an array (its failed tasks), 123+1, 123.0: Slurm is asked; PATHs are read besides.
+    --pod and --k8s-job (also KIND/NAME, such as pytorchjob/train) ask the cluster of the kubeconfig.
 
     Exit codes: 0 a cause was found or the job is healthy, 1 the cause is unknown, 2 the input cannot be read.
     """
-    if not paths and job is None:
-        raise UsageError("no input", "give log files, folders, - for stdin, or a Slurm job: triage diagnose job.out")
+    in_cluster = pod is not None or k8s_job is not None
+    if not paths and job is None and not in_cluster:
+        hint = "give log files, folders, - for stdin, --job of Slurm, --pod or --k8s-job: triage diagnose job.out"
+        raise UsageError("no input", hint)
+    if in_cluster and job is not None:
+        raise UsageError("--job is of Slurm, --pod and --k8s-job of Kubernetes", "give one of them")
+    if not in_cluster and (namespace or context):
+        raise UsageError("--namespace and --context go with --pod or --k8s-job", "name a pod or a job")
     chosen = output.check_format(format)
-    from triage.cli import asking, good_runs, tasks, wiring
+    from triage.cli import asking, good_runs, kube_job, tasks, wiring
 
     settings = wiring.settings(llm, llm_samples=samples, llm_critic=None if critic is None else str(int(critic)))
     told = notifying.notifier(settings, notify) if notify else None
@@ -73,8 +90,15 @@ def diagnose(
     rules = wiring.learned_rules(settings, writes=record)
     parts = wiring.parts(settings, output.teller(quiet), record=record, rules=rules, new=new)
     parts = wiring.with_good_runs(parts, settings, writes=record)
+
+    def to_diagnose(home: Path | None) -> AbstractContextManager[list[Case]]:
+        if not in_cluster:
+            return tasks.cases(job, paths or (), home)
+        asked = kube_job.Wanted(pod, k8s_job, namespace, context)
+        return kube_job.cases(asked, paths or (), home, settings.offline, output.teller(quiet))
+
     if print_prompt:
-        with tasks.cases(job, paths or (), None) as cases:
+        with to_diagnose(None) as cases:
             output.write(
                 _prompt(cases[0].paths, replace(wiring.for_job(parts, settings, cases[0], new), record=None), settings)
             )
@@ -90,7 +114,7 @@ def diagnose(
     known = good_runs.of_files(good, parts) if good and not alone else None
     parts = replace(parts, failed=output.tell_failure) if verbose else parts
     parts = replace(parts, good=None) if good else parts
-    with tasks.cases(job, paths or (), settings.home if record else None) as cases:
+    with to_diagnose(settings.home if record else None) as cases:
         groups = tasks.diagnose(cases, parts, settings, known, new=new, live=wanted)
     output.clear_progress(quiet)
     output.print_result(tasks.document(groups), chosen, verbose)

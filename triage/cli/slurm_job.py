@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from triage.cli.case import Case, folder
 from triage.cli.who import user_of
 from triage.domain import SlurmJob
 from triage.errors import InputError
@@ -22,26 +21,6 @@ from triage.slurm.client import Found, Slurm
 FOLDER = "slurm"  # under the home, with what it told of jobs whose diagnosis is recorded
 _NODES = 1000  # of a job whose nodes are asked for
 _ELSEWHERE = "is it of another cluster (SLURM_CLUSTERS), or older than what Slurm keeps? give its log files to have them read all the same"
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One diagnosis to make. asked: None where no job was asked for; live: it still runs.
-
-    jobs: what is diagnosed together, none where Slurm knows nothing of it.
-    """
-
-    asked: AskedJob | None
-    paths: tuple[str, ...]
-    notes: tuple[str, ...] = ()
-    jobs: tuple[SlurmJob, ...] = ()
-    live: bool = False
-
-    @property
-    def gpu_hours(self) -> float | None:
-        """All that it used, by the accounting."""
-        used = [hours for job in self.jobs if (hours := job.gpu_hours) is not None]
-        return sum(used) if used else None
 
 
 @contextmanager
@@ -61,14 +40,27 @@ def cases(text: str, paths: Sequence[str], home: Path | None, slurm: Slurm | Non
         raise InputError(
             chosen.waiting, f"`triage watch --job {asked.asked}` follows it; a job is diagnosed once it has ended"
         )
-    with _place(home) as place:
-        made = [_case(group, paths, slurm, found, place) for group in chosen.groups]
-        yield [_told(case, chosen, found) for case in made]
+    with folder(home, FOLDER) as place:
+        made = [(group, _case(group, paths, slurm, found, place)) for group in chosen.groups]
+        yield [_told(case, group, chosen, found) for group, case in made]
 
 
-def _told(case: Case, chosen: choose.Chosen, found: Found) -> Case:
-    asked = case.asked and replace(case.asked, said=(redact(choose.summary(case.jobs, user_of)), *chosen.notes))
-    return replace(case, asked=asked, notes=(*found.missing, *case.notes), live=chosen.live)
+def _told(case: Case, jobs: Sequence[SlurmJob], chosen: choose.Chosen, found: Found) -> Case:
+    asked = case.asked and replace(case.asked, said=(redact(choose.summary(jobs, user_of)), *chosen.notes))
+    return replace(
+        case,
+        asked=asked,
+        notes=(*found.missing, *case.notes),
+        live=chosen.live,
+        state=jobs[0].state,
+        gpu_hours=_gpu_hours(jobs),
+    )
+
+
+def _gpu_hours(jobs: Sequence[SlurmJob]) -> float | None:
+    """All that was used, by the accounting."""
+    used = [hours for job in jobs if (hours := job.gpu_hours) is not None]
+    return sum(used) if used else None
 
 
 def _unknown(asked: ids.JobId, found: Found, paths: Sequence[str]) -> Case:
@@ -84,7 +76,8 @@ def _unknown(asked: ids.JobId, found: Found, paths: Sequence[str]) -> Case:
         also = f" ({why})" if why else ""
         raise InputError(f"Slurm does not know job {asked}{also}", _ELSEWHERE)
     told = f"Slurm does not know job {asked}" if found.known else f"Slurm was not asked for job {asked}"
-    return Case(AskedJob((asked.asked,)), given, (f"{told}: only {', '.join(given[:3])} was read", *found.missing))
+    notes = (f"{told}: only {', '.join(given[:3])} was read", *found.missing)
+    return Case(AskedJob((asked.asked,)), given, notes, scheduler="slurm")
 
 
 def _case(jobs: tuple[SlurmJob, ...], paths: Sequence[str], slurm: Slurm, found: Found, place: Path) -> Case:
@@ -102,7 +95,7 @@ def _case(jobs: tuple[SlurmJob, ...], paths: Sequence[str], slurm: Slurm, found:
         name=redact(jobs[0].name),
         user=jobs[0].user,
     )
-    return Case(of_slurm, (*read, *paths), (*notes, *unasked), jobs)
+    return Case(of_slurm, (*read, *paths), (*notes, *unasked), scheduler="slurm")
 
 
 def _logs(jobs: Sequence[SlurmJob], slurm: Slurm) -> tuple[list[str], list[str]]:
@@ -123,24 +116,3 @@ def _input(place: Path, name: str, text: str) -> Input:
     path = place / name
     path.write_text(text, "utf-8")
     return Input(name, path, path.stat().st_size, "sacct", datetime.now(UTC))
-
-
-@contextmanager
-def _place(home: Path | None) -> Iterator[Path]:
-    """A folder under the home, where the record can find the texts again; else one that goes at the end."""
-    if home is not None:
-        try:
-            place = home / FOLDER
-            place.mkdir(parents=True, exist_ok=True)
-            (probe := place / ".writable").write_bytes(b"")
-            probe.unlink(missing_ok=True)
-        except OSError:
-            pass
-        else:
-            yield place
-            return
-    place = Path(tempfile.mkdtemp(prefix="triage-slurm-"))
-    try:
-        yield place
-    finally:
-        shutil.rmtree(place, ignore_errors=True)

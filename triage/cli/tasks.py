@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from triage import pipeline, report
 from triage.cli import slurm_job, wiring
-from triage.cli.slurm_job import Case
+from triage.cli.case import Case
 from triage.config import Settings
 from triage.domain import Diagnosis, Folded, JobLog
 from triage.parts import Explain, Parts
@@ -48,7 +48,7 @@ def diagnose(
         own = wiring.for_job(parts, chosen, case, new)
         own = own if live or not case.live else replace(own, record=None, keep=None)
         result, made = pipeline.diagnose(case.paths, own, good)
-        done.append(Task(result.job, case.jobs[0].state if case.jobs else "", result, made))
+        done.append(Task(result.job, case.state, result, made))
     return _in_order(done)
 
 

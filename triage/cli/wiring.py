@@ -23,7 +23,7 @@ from triage.runbooks import runbooks
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from triage.cli.slurm_job import Case
+    from triage.cli.case import Case
     from triage.compress.verify import Verifier
     from triage.llm.private import Private
     from triage.llm.values import ChatModel
@@ -157,7 +157,9 @@ def _record(chosen: Settings, new: bool, asked: Case | None = None) -> Record:
         in_force = {s.name: getattr(chosen, s.name) for s in config.SETTINGS}  # the store leaves secrets out
         job = job_of(result)
         if asked is not None and asked.asked is not None:  # lost is what the log tells, else all that the job used
-            job = replace(job, scheduler="slurm", gpu_hours=asked.gpu_hours if job.gpu_hours is None else job.gpu_hours)
+            job = replace(
+                job, scheduler=asked.scheduler, gpu_hours=asked.gpu_hours if job.gpu_hours is None else job.gpu_hours
+            )
         window = timedelta(hours=chosen.merge_hours)
         with store(chosen) as opened:
             filed = opened.file(result, document, job, in_force, kb_version=kb.version(), window=window, new=new)

@@ -40,7 +40,7 @@ def cite(
                 title=_title(finding),
                 signature=finding.signature.id,
                 rank=rank_of(finding, file),
-                node=node_of(finding, file),
+                node=node_of(finding, file) or facts.pods_on.get((finding.line.file, finding.line.number)),
                 gpu=finding.groups.get("gpu") or finding.line.gpu,
                 time=finding.line.time,
                 repeats=repeats,

@@ -111,7 +111,9 @@ def _lives_on(place: _Place, ended: Mapping[str, Mapping[str, bool]]) -> bool:
 
 
 def _own_pods(file: LogFile, log: JobLog) -> frozenset[str]:
-    """Stems of the pods that files of the job are named after, of those that this file lists."""
+    """Stems of the pods that files of the job are named after, of those that this file lists; none where it lists no others."""
+    if log.job_ids:
+        return frozenset()
     listed = {
         found[1]
         for line in file.lines

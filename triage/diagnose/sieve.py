@@ -42,9 +42,12 @@ _PHASE = re.compile(r"Status:\s{1,40}(\w{1,20})\s*$")
 
 def drop_other_times(best: dict[tuple[str, int], Finding], log: JobLog) -> None:
     """A node's own log goes back days: of its findings only those around the job stay, or else the last cluster."""
+    own = (
+        {"kubernetes"} if log.job_ids else set()
+    )  # what a cluster says of a job that it was asked for is of no other time
     system = {f.name for f in log.files if f.kind in SYSTEM_KINDS}
     span = [line.time for f in log.files if f.name not in system for line in f.lines if line.time]
-    for name in system:
+    for name in (f.name for f in log.files if f.kind in SYSTEM_KINDS - own):
         timed = sorted((f.line.time, key) for key, f in best.items() if key[0] == name and f.line.time)
         if not timed:
             continue

@@ -23,6 +23,16 @@ _UNREAD = re.compile(
 TAIL = 40  # lines at the end of a file in which a line of error level still counts as how it ended
 _OWN_END = 20  # weight from which a marker of a good end is the program's own
 _POD_FAILED = re.compile(r"Status:\s{1,40}Failed\s*$")
+_PROBED = (
+    " Its liveness probe had failed, and for that the kubelet ends a container; why it did not answer, no line says."
+)
+GIVEN_UP = "k8s.backoff-limit"
+_BY_CODE = {
+    "134": " A SIGABRT: the program or a library of it aborted; no line says why.",
+    "137": " A SIGKILL; no line says that memory ran out, or who sent it.",
+    "139": " A SIGSEGV: native code crashed; no line says where.",
+    "143": " A SIGTERM: it was told to stop; no line says by whom.",
+}
 LAST_WORDS = 6  # lines at the end in which a bad word alone does
 
 _BAD_WORD = re.compile(
@@ -79,7 +89,8 @@ def ending(facts: Facts, cascade: Sequence[Candidate]) -> Ending:
         said = "The log is empty: the job wrote nothing before it ended, or its output went elsewhere."
         return Ending("unknown", "unknown", said)
     told = [c for c in cascade if c.first.line.file not in facts.node_files]
-    if told:
+    ended = _container_failed(facts)
+    if told and not (ended is not None and all(c.signature.id == GIVEN_UP for c in told)):
         # Of what is only consequence, an exit code says most; of several, the first.
         exits = [c for c in told if c.failure_type == "unknown" and c.signature.weight >= 8]
         last = min(exits or told, key=lambda c: (c.first.line.file, c.first.line.number))
@@ -95,12 +106,11 @@ def ending(facts: Facts, cascade: Sequence[Candidate]) -> Ending:
             f"The log ends on an error of no known kind ({where}); it does not tell the cause.",
             bad,
         )
-    ended = _container_failed(facts)
     if ended is not None:
         code, where = ended.groups.get("code", "?"), f"{ended.line.file}:{ended.line.number}"
         said = f"The job failed, and this log does not show why: its container ended with exit code {code} ({where})."
-        killed = " A SIGKILL; no line says that memory ran out, or who sent it." if code == "137" else ""
-        return Ending("failed", "unknown", said + killed, ended)
+        probed = code in ("137", "143") and any(f.signature.id == "k8s.probe" for f in facts.findings)
+        return Ending("failed", "unknown", said + (_PROBED if probed else _BY_CODE.get(code, "")), ended)
     if dumps:
         said = (
             "Flight-recorder dumps are here, which PyTorch writes when a collective times out; none tells a rank that held "
@@ -163,9 +173,11 @@ def _stopped_with_zero(facts: Facts) -> bool:
 
 
 def _container_failed(facts: Facts) -> Finding | None:
-    """The exit code of a container of a pod whose phase is Failed."""
+    """The exit code of a container of a pod whose phase is Failed; where the job was asked for, of any that is told."""
     failed = {
-        f.name for f in facts.log.files if f.kind == "kubernetes" and any(_POD_FAILED.match(x.text) for x in f.lines)
+        f.name
+        for f in facts.log.files
+        if f.kind == "kubernetes" and (facts.log.job_ids or any(_POD_FAILED.match(x.text) for x in f.lines))
     }
     codes = (f for f in facts.findings if f.line.file in failed and f.signature.id == "k8s.exit-code")
     return next(codes, None)

@@ -40,7 +40,7 @@ _COMPLETIONS = {
     22: ("GENERAL_ERR", "a transport error without a state of its own"),
 }
 _EXIT = re.compile(
-    r"(?:exit ?code|exitcode|exit status|return code|[Ee]xited with (?:exit )?(?:code|status))[ =:]{1,12}(?P<code>-?\d{1,3})\b(?!:)"
+    r"(?:[Ee]xit ?[Cc]ode|exitcode|exit status|return code|[Ee]xited with (?:exit )?(?:code|status))[ =:]{1,12}(?P<code>-?\d{1,3})\b(?!:)"
 )
 _PAIR = re.compile(r"\bExitCode[=:| ]{1,3}(?P<code>\d{1,3}):(?P<signal>\d{1,3})\b")
 _CODES = {

@@ -21,13 +21,18 @@ _EMPTY = re.compile(
 
 
 def assemble(
-    scanned: ScannedFile, kind: FileKind = "job", problems: Sequence[str] = (), reference: datetime | None = None
+    scanned: ScannedFile,
+    kind: FileKind = "job",
+    problems: Sequence[str] = (),
+    reference: datetime | None = None,
+    place: names.Place | None = None,
 ) -> LogFile:
     """The last run of a file that has content, parsed; the earlier ones listed with how each ended.
 
-    problems: what reading it met; reference: when it was last written (Input.modified), dates stamps without a year.
+    problems: what reading it met; reference: when it was last written (Input.modified), dates stamps without a year;
+    place: whose lines they are, None for what the name tells.
     """
-    place = names.place(scanned.name)
+    place = place or names.place(scanned.name)
     runs = _with_content(scanned.runs)
     parsed = [
         _parse(run, LineParser(scanned.name, kind, reference=reference, rank=place.rank, node=place.node))

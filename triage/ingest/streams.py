@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 from triage.domain import FileKind
 from triage.ingest import compressed, flight, kinds
+from triage.ingest.names import Place
 
 CHUNK = 1 << 20
 _READ = 128 << 10  # a block of the scan
@@ -21,13 +22,17 @@ _ENCODINGS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (c
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One readable source. path is None for stdin; size in bytes on disk, 0 for a stream."""
+    """One readable source. path is None for stdin; size in bytes on disk, 0 for a stream.
+
+    place: whose lines they are, where a scheduler says so; else the name may tell.
+    """
 
     name: str
     path: Path | None
     size: int
     kind: FileKind = "job"
     modified: datetime | None = None
+    place: Place | None = None
 
 
 def chunks(item: Input, problems: list[str]) -> Iterator[bytes]:
