@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from triage.cli import serve_roots, tasks, wiring
-from triage.cli.slurm_job import Case
+from triage.cli.case import Case
 from triage.errors import InputError, TriageError
 from triage.redact import redact
 from triage.roots import within
