@@ -38,6 +38,7 @@ COMMANDS = {
     ),
     "serve": ("triage.cli.serve", "Serve the API, the web page with incidents and uploads, and the chat in it."),
     "mcp": ("triage.cli.mcp", "Serve the same tools to another assistant, over MCP; read-only unless allowed."),
+    "slack": ("triage.cli.slack", "Answer in Slack: /triage, questions in its threads, outcomes after a button."),
     "kb": ("triage.cli.kb", "The knowledge base: list, show, search, import, add, check."),
     "rules": (
         "triage.cli.rules",

@@ -58,6 +58,10 @@ class Settings:
     serve_rate: int = 1200
     serve_keep_days: int = 30
     mcp_write: bool = False
+    slack_bot_token: str = field(default="", repr=False)
+    slack_app_token: str = field(default="", repr=False)
+    slack_channels: str = ""
+    slack_users: str = ""
     jobs: int | None = None
     origin: Mapping[str, str] = field(default_factory=dict)
 
@@ -118,6 +122,10 @@ def load(flags: Mapping[str, str | None] | None = None, cwd: Path | None = None)
             name: _number(name, values[name], origin[name])
             for name in ("serve_upload_mb", "serve_rate", "serve_keep_days")
         },
+        slack_bot_token=values["slack_bot_token"],
+        slack_app_token=values["slack_app_token"],
+        slack_channels=values["slack_channels"],
+        slack_users=values["slack_users"],
         mcp_write=_flag("mcp_write", values["mcp_write"], origin["mcp_write"]),
         jobs=_number("jobs", values["jobs"], origin["jobs"]) if values["jobs"] else None,
         origin=origin,

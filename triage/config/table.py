@@ -80,5 +80,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("serve_rate", "most requests a minute of one caller of `triage serve`", "1200"),
     Setting("serve_keep_days", "days after which `triage serve` deletes uploaded logs; the incidents stay", "30"),
     Setting("mcp_write", "1: `triage mcp` may record diagnoses and outcomes", "0"),
+    Setting("slack_bot_token", "of `triage slack`: xoxb-...", secret=True),
+    Setting("slack_app_token", "of `triage slack`: xapp-..., with the scope connections:write", secret=True),
+    Setting("slack_channels", "ids of channels in which `triage slack` may be asked, with commas between; * for all"),
+    Setting("slack_users", "ids of people who may ask `triage slack`; where none is named, all in these channels"),
     Setting("jobs", "processes that read large inputs; default: as many as there are CPUs for it, at most 8"),
 )

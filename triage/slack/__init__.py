@@ -1,0 +1,1 @@
+"""triage in Slack: a slash command, questions in its threads, outcomes after a button."""
