@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 
-from tests.web.serving import READ, WRITE, Served
+from tests.web.serving import READ, WRITE, Served, as_
 from triage.errors import UsageError
 from triage.web import access, token_file
 from triage.web.access import Access
+from triage.web.guard import Guard
+from triage.web.metrics import Metrics
+from triage.web.parts import Options
 
 OPEN = {"/api/v1/health"}  # and what tells nothing: the description of the API, the assets, the login page
 
@@ -73,6 +80,33 @@ def test_a_session_needs_its_own_form_token_to_act(served: Served) -> None:
         assert client.post("/incidents/1/outcome", data=act).status_code == 403
         assert client.post("/api/v1/incidents/1/outcomes", json=act).status_code == 403
         assert client.post("/upload", files={"logs": ("a.log", b"x")}).status_code == 403
+        form = re.search(r'name="csrf" value="(\w+)"', client.get("/upload").text)
+        assert form is not None
+        assert late(client, form[1]).status_code == 403, "the token stands before the files, or they are not read"
+
+
+def late(client: httpx.Client, token: str) -> httpx.Response:
+    """A form whose token comes after its file."""
+    parts = (b'name="logs"; filename="a.log"\r\n\r\nx', b'name="csrf"\r\n\r\n' + token.encode())
+    body = b"".join(b"--b\r\nContent-Disposition: form-data; " + part + b"\r\n" for part in parts) + b"--b--\r\n"
+    return client.post("/upload", content=body, headers={"content-type": "multipart/form-data; boundary=b"})
+
+
+def test_who_guesses_tokens_gets_one_count_and_takes_none_from_others(tmp_path: Path) -> None:
+    async def app(_scope: Any, _receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def codes(count: int, token: str) -> set[int]:
+        transport = httpx.ASGITransport(guard)  # type: ignore[arg-type]
+        async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
+            return {(await client.get("/", headers=as_(token.format(n)))).status_code for n in range(count)}
+
+    known = Access([access.token("a", "read", READ), access.token("b", "read", WRITE)], b"k")
+    guard = Guard(app, Options(tmp_path, rate=40), known, Metrics())
+    assert asyncio.run(codes(12, "guess {}")) == {204, 429}
+    assert asyncio.run(codes(10, READ)) == {204}
+    assert asyncio.run(codes(10, WRITE)) == {204}
 
 
 def test_it_is_asked_by_its_own_name_alone(served: Served) -> None:

@@ -42,7 +42,7 @@ def _environment() -> Environment:
     )
     made.filters |= {
         "utc": _utc, "ago": _ago, "many": how_many, "ranks": rank_ranges, "thousands": _thousands,
-        "quoted": _quoted, "parted": _parted, "headline": _headline,
+        "quoted": quoted, "parted": _parted, "headline": _headline,
     }  # fmt: skip
     made.globals |= {"RISKS": RISKS, "ROLES": ROLES, "SORTS": SORTS}
     return made
@@ -53,7 +53,7 @@ def _seen(value: Any) -> Any:
     return value if not isinstance(value, str) or hasattr(value, "__html__") else visible(value)
 
 
-def _quoted(text: str, result: Mapping[str, Any]) -> Safe:
+def quoted(text: str, result: Mapping[str, Any]) -> Safe:
     """A sentence of the diagnosis: what it quotes as code, and each line that it cites as a link to the evidence."""
     places = {f"{e['file']}:{e['line']}": e["id"] for e in result["evidence"]}
     ids = set(places.values())
