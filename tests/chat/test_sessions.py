@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.chat.talks import asker, desk, done, notes, said, subject
+from tests.databases import lay_down
 from tests.store.samples import ECC, OOM, as_json
 from triage.chat.conversation import Conversation
 from triage.chat.values import Asks, Event, Subject
@@ -44,7 +45,7 @@ class Site:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
-    url = f"sqlite:///{tmp_path}/triage.db"
+    url = lay_down(f"sqlite:///{tmp_path}/triage.db")
     with IncidentStore.open(url) as incidents, ChatStore.open(url) as chats:
         incidents.record(OOM, as_json(OOM))
         result = dict(subject().result)

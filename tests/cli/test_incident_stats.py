@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
+from tests.databases import lay_down
 from tests.store.samples import ECC, OOM
 from triage import report
 from triage.cli import incidents
@@ -31,7 +32,7 @@ def run(*words: str) -> str:
 
 @pytest.fixture
 def store() -> Iterator[IncidentStore]:
-    with IncidentStore.open(f"sqlite:///{os.environ['TRIAGE_HOME']}/triage.db") as opened:
+    with IncidentStore.open(lay_down(f"sqlite:///{os.environ['TRIAGE_HOME']}/triage.db")) as opened:
         yield opened
 
 

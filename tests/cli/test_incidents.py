@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from tests.databases import lay_down
 from tests.store.samples import ECC, HUNG, OOM
 from triage import __version__, report
 from triage.cli import incident_filters, incident_list, incidents
@@ -37,7 +38,7 @@ def run(*words: str) -> Result:
 def store() -> Iterator[IncidentStore]:
     """1: an ECC error, 02:59; 2: out of memory, an hour later; 3: hung, two hours later."""
     hours = iter(range(100))
-    url = f"sqlite:///{os.environ['TRIAGE_HOME']}/triage.db"
+    url = lay_down(f"sqlite:///{os.environ['TRIAGE_HOME']}/triage.db")
     with IncidentStore.open(url, lambda: NOW + timedelta(hours=next(hours))) as opened:
         for diagnosis, job in (
             (ECC, JobRef("4711", "pretrain-7b", "slurm", owner="ada")),

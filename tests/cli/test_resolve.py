@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tests.conftest import REPO
+from tests.databases import lay_down
 from tests.store.samples import ECC
 from triage import report
 from triage.cli import incidents
@@ -32,7 +33,7 @@ def run(*words: str) -> Result:
 
 @pytest.fixture
 def store():
-    with IncidentStore.open(f"sqlite:///{os.environ['TRIAGE_HOME']}/triage.db") as opened:
+    with IncidentStore.open(lay_down(f"sqlite:///{os.environ['TRIAGE_HOME']}/triage.db")) as opened:
         opened.record(ECC, report.to_json(ECC))
         yield opened
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from tests.databases import lay_down
 from tests.store.samples import ECC, JOB, OTHER_JOB, as_json, learned
 from triage.cli import rules
 from triage.domain import Evidence
@@ -46,7 +47,7 @@ def url() -> str:
 def store() -> Iterator[RuleStore]:
     """learned.1: active; 2: shadow; 3: refused; 4: active, of another job. A minute between any two events."""
     minutes = iter(range(10_000))
-    with RuleStore.open(url(), lambda: NOW + timedelta(minutes=next(minutes))) as opened:
+    with RuleStore.open(lay_down(url()), lambda: NOW + timedelta(minutes=next(minutes))) as opened:
         opened.add(
             JOB,
             [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import shutil
@@ -15,6 +16,8 @@ from urllib.parse import quote
 
 import pytest
 
+from tests import databases
+from triage.store import engine, migrate
 from triage.store.incidents import IncidentStore
 
 PASSWORD = "p@ss/w:rd%41"  # every sign that an address must escape
@@ -51,14 +54,24 @@ class Postgres:
     def url(self, database: str, password: str = PASSWORD) -> str:
         return f"postgresql+psycopg://postgres:{quote(password, safe='')}@127.0.0.1:{self.port}/{database}"
 
-    def create(self) -> str:
-        """A fresh database; its URL."""
+    def create(self, like: str = "template1") -> str:
+        """A fresh database, a copy of another; its URL."""
         import psycopg
 
         name = f"t{next(_names)}"
+        words = psycopg.sql.SQL("CREATE DATABASE {} TEMPLATE {}")
         with self.admin() as connection:
-            connection.execute(psycopg.sql.SQL("CREATE DATABASE {}").format(psycopg.sql.Identifier(name)))
+            connection.execute(words.format(psycopg.sql.Identifier(name), psycopg.sql.Identifier(like)))
         return self.url(name)
+
+    @functools.cached_property
+    def migrated(self) -> str:
+        """The name of a database of the present schema, from which others are copied."""
+        url = self.create()
+        made = engine.connect(engine.parse(url))
+        migrate.ensure(made)
+        made.dispose()
+        return url.rpartition("/")[2]
 
     def admin(self):
         import psycopg
@@ -108,10 +121,18 @@ BOTH = ["sqlite", pytest.param("postgres", marks=pytest.mark.service)]
 
 @pytest.fixture(params=BOTH)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The URL of a database that does not exist yet (SQLite) or is empty (PostgreSQL)."""
+    """The URL of a database that does not exist yet (SQLite) or is empty (PostgreSQL); see `migrated`."""
+    as_migrated = "migrated" in request.fixturenames
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/home/triage.db"
-    return request.getfixturevalue("postgres").create()
+        plain = f"sqlite:///{tmp_path}/home/triage.db"
+        return databases.lay_down(plain) if as_migrated else plain
+    postgres: Postgres = request.getfixturevalue("postgres")
+    return postgres.create(like=postgres.migrated) if as_migrated else postgres.create()
+
+
+@pytest.fixture
+def migrated() -> None:
+    """With it `url` names a database of the present schema, with nothing in it: a copy, which costs less than to migrate."""
 
 
 class Clock:
@@ -131,6 +152,6 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def store(url: str, clock: Callable[[], datetime]) -> Iterator[IncidentStore]:
+def store(migrated: None, url: str, clock: Callable[[], datetime]) -> Iterator[IncidentStore]:
     with IncidentStore.open(url, clock) as opened:
         yield opened

@@ -26,7 +26,7 @@ ANSWER = StoredTurn(
 
 
 @pytest.fixture
-def chats(url: str, clock) -> Iterator[ChatStore]:
+def chats(migrated: None, url: str, clock) -> Iterator[ChatStore]:
     with ChatStore.open(url, clock) as opened:
         yield opened
 

@@ -17,7 +17,7 @@ from triage.store.rules import RuleStore
 
 
 @pytest.fixture
-def rules(url: str, clock: Callable[[], datetime]) -> Iterator[RuleStore]:
+def rules(migrated: None, url: str, clock: Callable[[], datetime]) -> Iterator[RuleStore]:
     with RuleStore.open(url, clock) as opened:
         yield opened
 

@@ -20,7 +20,7 @@ ONE, TWO = "learned-signature.1", "learned-signature.2"
 
 
 @pytest.fixture
-def store(url: str, clock: Callable[[], datetime]) -> Iterator[SignatureStore]:
+def store(migrated: None, url: str, clock: Callable[[], datetime]) -> Iterator[SignatureStore]:
     """Beside two incidents."""
     with IncidentStore.open(url, clock) as incidents:
         for diagnosis in (ECC, HUNG):
