@@ -89,7 +89,8 @@ class ApiServer:
             where = f'in the namespace "{ns}"' if ns else "at the cluster scope"
             resource = f'resource "{plural}" in API group "{group}" {where}'
             who = 'User "me" cannot get' if name else 'User "me" cannot list'
-            return _status(403, "Forbidden", f"{plural} is forbidden: {who} {resource}")
+            which = f'{plural} "{name}"' if name else plural
+            return _status(403, "Forbidden", f"{which} is forbidden: {who} {resource}")
         if name:
             found = self.objects.get((group, plural, ns, name))
             if found is None and not any(key[:2] == (group, plural) for key in self.objects) and group:
