@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,12 @@ def test_a_rank_without_a_dump_is_missed_where_most_have_one() -> None:
     found = analyse([waiting(0), waiting(1), waiting(3)])
     assert (found.missing, found.absent) == ((2,), (2,))
     assert analyse([waiting(0), waiting(1)]).missing == ()
+
+
+def test_a_dump_that_is_cut_off_tells_nothing_of_its_rank() -> None:
+    cut = replace(log_file("", "_dump_2", "flight-recorder", rank=2), lines=(), problems=("cut or damaged",))
+    found = analyse([waiting(0), waiting(1), cut, waiting(3)])
+    assert (found.culprits, found.absent, found.unread) == ((), (), (2,))
 
 
 def test_who_waits_itself_for_another_is_only_held_up() -> None:

@@ -86,3 +86,22 @@ def test_a_pickle_that_would_run_something_is_refused(tmp_path: Path) -> None:
 def test_a_damaged_dump_says_what_is_wrong(raw: bytes, words: str) -> None:
     with pytest.raises(flight.DumpError, match=words):
         list(flight.lines(raw))
+
+
+def test_lists_that_would_fill_all_memory_when_written_out_are_cut_off() -> None:
+    """Each of 40 levels holds the one below ten times, by reference: as a pickle 4 kB."""
+    value: Any = [0]
+    for _ in range(40):
+        value = [value] * 10
+    hostile = {"entries": [entry(7, input_sizes=value, process_group=value, frames=[value], output_sizes=[10**5000])]}
+    found = list(flight.lines(pickle.dumps(hostile)))
+    assert len(found[0]) < 2000
+    assert "out=[-1]" in found[0]
+
+
+@pytest.mark.parametrize("name", ["nccl_trace_rank_3", "comm_lib_trace_rank_12"])
+def test_what_is_cut_off_is_a_dump_by_its_name(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(pickle.dumps(DUMP)[:30])
+    (item,), _ = discover([str(tmp_path)])
+    problems: list[str] = []
+    assert (item.kind, list(chunks(item, problems)), len(problems)) == ("flight-recorder", [], 1)

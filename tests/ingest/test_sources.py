@@ -216,3 +216,29 @@ def test_names_fit_for_a_terminal(tmp_path: Path) -> None:
 
 def test_natural_order() -> None:
     assert sorted(["r10", "r9", "r1b", "r1"], key=natural) == ["r1", "r1b", "r9", "r10"]
+
+
+def test_links_into_the_kernel_s_files_and_up_are_not_followed_and_those_out_of_the_folder_are_said(
+    tmp_path: Path,
+) -> None:
+    beside, folder = tmp_path / "beside", tmp_path / "run"
+    for made in (beside, folder):
+        made.mkdir()
+        (made / "job.log").write_text("step 1 loss 2.0\n")
+    for name, target in (
+        ("kmsg.txt", "/proc/kmsg"),
+        ("self", "/proc/self"),
+        ("up", ".."),
+        ("same.log", "job.log"),
+        ("out", str(beside)),
+    ):
+        (folder / name).symlink_to(target)
+    found, notes = discover([str(folder)])
+    assert [item.name for item in found] == [f"{folder}/job.log", f"{folder}/out/job.log"]
+    told = dict(note.rsplit(": ", 1)[::-1] for note in notes)
+    assert set(told["a link into the kernel's own files, left out"].split(", ")) == {
+        f"{folder}/kmsg.txt",
+        f"{folder}/self",
+    }
+    assert told["a link to a folder above, left out"] == f"{folder}/up"
+    assert told["a link that leads out of the folder"] == f"{folder}/out"

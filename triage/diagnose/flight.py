@@ -34,7 +34,17 @@ def told(flight: Flight) -> list[str]:
             out.append(
                 f"{_ranks(flight.stalled).capitalize()} did not finish {wait.op} number {wait.seq} of {name}, which others of the group did."
             )
-    return out
+    return [*out, *([unread(flight)] if out and flight.unread else [])]
+
+
+def unread(flight: Flight) -> str:
+    """Of which ranks the dump tells nothing, in a sentence; "" where all were read."""
+    of = _ranks(flight.unread)
+    return (
+        f"The dump{'s' if len(flight.unread) > 1 else ''} of {of} {'are' if len(flight.unread) > 1 else 'is'} cut off or damaged."
+        if flight.unread
+        else ""
+    )
 
 
 def _ranks(ranks: tuple[int, ...]) -> str:

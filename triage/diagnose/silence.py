@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from triage.diagnose import hang_story
+from triage.diagnose import flight, hang_story
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.facts import Facts
 from triage.domain import LogLine, Outcome, Signature, Status
@@ -114,9 +114,9 @@ def ending(facts: Facts, cascade: Sequence[Candidate]) -> Ending:
     if dumps:
         said = (
             "Flight-recorder dumps are here, which PyTorch writes when a collective times out; none tells a rank that held "
-            "the others up, and no text log says more."
+            f"the others up, and no text log says more. {flight.unread(facts.flight)}"
         )
-        return Ending("unknown", "unknown", said)
+        return Ending("unknown", "unknown", said.rstrip())
     still = _stood_still(facts)
     if still is not None:
         return still

@@ -41,7 +41,8 @@ class Flight:
     """missing: ranks that others wait for and that wait for nobody; stalled: whose GPU did not finish what others did.
 
     shown: of each of these, the first collective that it held up, or its own; apart: of the same place in one group, the
-    waits of the minority in another operation or shape; absent: members of which there is no dump.
+    waits of the minority in another operation or shape; absent: members of which there is no dump; unread: ranks whose dump is
+    cut off or damaged, which says nothing of what they did.
     """
 
     missing: tuple[int, ...] = ()
@@ -49,6 +50,7 @@ class Flight:
     shown: tuple[tuple[int, Waiting], ...] = ()
     apart: tuple[Waiting, ...] = ()
     absent: tuple[int, ...] = ()
+    unread: tuple[int, ...] = ()
     groups: Mapping[str, str] | None = None  # what each is called
 
     @property
@@ -58,10 +60,12 @@ class Flight:
 
 def analyse(files: Iterable[LogFile]) -> Flight:
     """Of the dumps among the files; an empty Flight where there are fewer than two."""
-    dumps = {f.rank: f for f in files if f.kind == "flight-recorder" and f.rank is not None}
+    here = {f.rank: f for f in files if f.kind == "flight-recorder" and f.rank is not None}
+    dumps = {rank: f for rank, f in here.items() if f.lines or not f.problems}
+    unread = tuple(sorted(here.keys() - dumps.keys()))
     if len(dumps) < 2:
-        return Flight()
-    table = _Table(dumps)
+        return Flight(unread=unread)
+    table = _Table(dumps, unread)
     waits = {rank: _waits(rank, file) for rank, file in dumps.items()}
     apart = _apart(waits)
     held_by, stalled = _held(waits, table)
@@ -73,7 +77,8 @@ def analyse(files: Iterable[LogFile]) -> Flight:
         stalled=tuple(sorted(stalled)) if not apart else (),
         shown=shown,
         apart=apart,
-        absent=tuple(sorted({m for ranks in table.members.values() for m in ranks} - dumps.keys())),
+        absent=tuple(sorted({m for ranks in table.members.values() for m in ranks} - here.keys())),
+        unread=unread,
         groups=table.names,
     )
 
@@ -81,7 +86,8 @@ def analyse(files: Iterable[LogFile]) -> Flight:
 class _Table:
     """What the dumps say of the groups."""
 
-    def __init__(self, dumps: Mapping[int, LogFile]) -> None:
+    def __init__(self, dumps: Mapping[int, LogFile], unread: Iterable[int]) -> None:
+        self._unread = frozenset(unread)
         self.members: dict[str, tuple[int, ...]] = {}
         self.names: dict[str, str] = {}
         self.enqueued: dict[tuple[str, int], int] = {}  # by group and rank
@@ -101,7 +107,7 @@ class _Table:
         """Members that never enqueued it. One without a dump counts, where most members have one."""
         members = self.members.get(wait.group, ())
         told = [m for m in members if m in self._ranks]
-        known = members if len(told) * 2 > len(members) else told
+        known = set(members if len(told) * 2 > len(members) else told) - self._unread
         return {m for m in known if self.enqueued.get((wait.group, m), -1) < wait.seq and m != wait.rank}
 
 

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 MOST_BYTES = 256 << 20
 _MOST_TEXT = 400  # of one value of an entry
+_DEEPEST = 6  # lists within lists
 
 
 class DumpError(Exception):
@@ -105,15 +106,43 @@ def _frame(frames: Any) -> Iterator[str]:
 
 
 def _list(value: Any) -> str:
-    return "".join(str(value).split())[:_MOST_TEXT] if isinstance(value, list | tuple | str) and value else "-"
+    if isinstance(value, str):
+        return "".join(value[: 2 * _MOST_TEXT].split())[:_MOST_TEXT] or "-"
+    if not isinstance(value, list | tuple) or not value:
+        return "-"
+    told, length = [], 0
+    for piece in _written(value, _DEEPEST):
+        told.append(piece)
+        length += len(piece)
+        if length > _MOST_TEXT:
+            break
+    return "".join(told)[:_MOST_TEXT]
+
+
+def _written(value: Any, depth: int) -> Iterator[str]:
+    """As str() of it without its blanks, piece by piece: a pickle of a few kB may hold lists that written out fill all memory."""
+    if isinstance(value, list | tuple) and depth:
+        opens, closes = "[]" if isinstance(value, list) else "()"
+        yield opens
+        for n, item in enumerate(value):
+            yield "," if n else ""
+            yield from _written(item, depth - 1)
+        yield closes
+    elif isinstance(value, str):
+        yield repr("".join(value[:_MOST_TEXT].split()))
+    else:
+        yield str(_number(value)) if isinstance(value, int) else "..."
 
 
 def _word(value: Any) -> str:
-    return " ".join(str(value).split())[:_MOST_TEXT] if isinstance(value, str | int) else ""
+    if isinstance(value, int):
+        return str(_number(value))
+    return " ".join(value[: 2 * _MOST_TEXT].split())[:_MOST_TEXT] if isinstance(value, str) else ""
 
 
 def _number(value: Any) -> int:
-    return value if isinstance(value, int) else -1
+    """-1 for what is none, or none that a counter of 64 bits holds."""
+    return value if isinstance(value, int) and abs(value) < 1 << 64 else -1
 
 
 def _time(ns: Any) -> str:

@@ -37,6 +37,10 @@ _QUOTED = re.compile(
 _PICKLE = re.compile(rb"\x80[\x02-\x05]")
 
 
+# What PyTorch calls its dumps.
+_TRACE = re.compile(r"(?:nccl|comm_lib)_trace_rank_?\d+(?:\.\w+)?$")
+
+
 def detect(item: Input, chunks: Iterator[bytes]) -> tuple[FileKind, Iterator[bytes]]:
     """The kind of an input, and its chunks (none of them lost). Of a stream only the first chunk can tell."""
     if item.path is not None and not item.path.is_fifo():
@@ -84,5 +88,7 @@ def is_archive(sample: bytes) -> bool:
 
 
 def _is_flight_recorder(name: str, sample: bytes) -> bool:
+    if _TRACE.search(name):
+        return True  # one that was cut off as well
     marks = b"pg_config" in sample or b"nccl_version" in sample or "dump" in PurePath(name).name.lower()
     return bool(_PICKLE.match(sample)) and marks

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from triage.domain import FileKind
 from triage.errors import InputError
-from triage.ingest import kinds, streams
+from triage.ingest import kinds, links, streams
 from triage.ingest.streams import Input, chunks, reason
 from triage.text import printable
 
@@ -147,12 +147,16 @@ def _walk(folder: Path, notes: _Notes) -> Iterator[Input]:
         seen.add(identity)
         folders = []
         for entry in entries:
-            if entry.name.startswith("."):
-                notes.skip(shown(current / entry.name), "hidden, left out")
-            elif _is_dir(entry):
-                folders.append(current / entry.name)
+            path = current / entry.name
+            if why := "hidden, left out" if entry.name.startswith(".") else links.why_not(path, folder):
+                notes.skip(shown(path), why)
+                continue
+            if links.leads_out(path, folder):
+                notes.skip(shown(path), "a link that leads out of the folder")
+            if _is_dir(entry):
+                folders.append(path)
             else:
-                yield from _in_folder(current / entry.name, notes)
+                yield from _in_folder(path, notes)
         pending.extend(reversed(folders))
 
 
