@@ -55,37 +55,55 @@ class Compressed:
     notes: tuple[str, ...]
 
 
+@dataclass(slots=True)
+class _Known:
+    """A log, once it was asked for."""
+
+    opened: OpenedLog | None = None
+    compressed: Compressed | None = None
+
+
 class Logs:
     """Those opened last. Safe for threads."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._known: OrderedDict[tuple[int, int], OpenedLog] = OrderedDict()
+        self._known: OrderedDict[tuple[int, int], _Known] = OrderedDict()
         self._lock = threading.Lock()
+        self._reading = threading.Lock()  # one log is read at a time: the next one who asks may want the same
 
     def compressed(self, incident: int) -> Compressed:
         """Errors: NotFoundError, InputError that says why it cannot be read again."""
         stored = self._parts.store.get(incident)
-        folded = self._parts.fold(self._opened(incident, stored.version))
-        return _compressed(folded, stored.result)
+        known = self._entry(incident, stored.version)
+        if known.compressed is None:
+            opened = self._opened(known, incident)
+            with self._reading:
+                known.compressed = known.compressed or _compressed(self._parts.fold(opened), stored.result)
+        return known.compressed
 
     def lines(self, incident: int, file: str, first: int, count: int) -> list[Line]:
         """At most MOST_LINES. Errors: NotFoundError, InputError."""
-        opened = self._opened(incident, self._parts.store.get(incident).version)
+        opened = self._opened(self._entry(incident, self._parts.store.get(incident).version), incident)
         if file not in {f.name for f in opened.log.files}:
             raise NotFoundError("the incident has no such file")
         raw = itertools.islice(opened.read(file, first), min(count, MOST_LINES))
         return [Line(line.number, _shown(readable(line.raw))) for line in raw]
 
-    def _opened(self, incident: int, version: int) -> OpenedLog:
-        with self._lock:  # one log is read at a time: the next one may want the same
-            key = (incident, version)
-            if key not in self._known:
-                self._known[key] = self._parts.open_log(incident)
+    def _entry(self, incident: int, version: int) -> _Known:
+        key = (incident, version)
+        with self._lock:
+            found = self._known.setdefault(key, _Known())
             self._known.move_to_end(key)
             while len(self._known) > MOST_OPEN:
                 self._known.popitem(last=False)
-            return self._known[key]
+        return found
+
+    def _opened(self, known: _Known, incident: int) -> OpenedLog:
+        if known.opened is None:
+            with self._reading:
+                known.opened = known.opened or self._parts.open_log(incident)
+        return known.opened
 
 
 def _compressed(folded: Folded, result: Mapping[str, Any]) -> Compressed:
