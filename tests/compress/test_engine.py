@@ -207,7 +207,7 @@ def test_a_flood_of_hot_lines_stays_within_the_budget():
 
 def test_memory_stays_bounded_on_lines_that_are_all_different():
     def chunks():
-        for start in range(0, 40_000, 1000):
+        for start in range(0, 20_000, 1000):
             yield b"".join(
                 words(n) + b" a line unlike all others, long as lines are\n" for n in range(start, start + 1000)
             )
@@ -216,7 +216,7 @@ def test_memory_stays_bounded_on_lines_that_are_all_different():
     found = scan(chunks(), ScanLimits(budget=2 << 20, max_templates=1000, block=64 << 10))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert sum(t.count for t in found.runs[0].templates) == 40_000
+    assert sum(t.count for t in found.runs[0].templates) == 20_000
     assert peak < 8 << 20
 
 

@@ -1,5 +1,8 @@
 """The scan with the rules and signatures that ship: no example of a signature is lost, none of a rule stays."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import re2
 
 from tests.compress.seed import EVERYTHING
@@ -31,11 +34,20 @@ def test_the_examples_of_signatures_are_hot_and_nothing_else_is():
         for line in (*signature.examples, *signature.counter_examples)
         if "\n" not in line and "\r" not in line
     ]
-    patterns = [re2.compile(pattern) for pattern in SIGNATURES]
+    groups = [together(SIGNATURES[at : at + 50]) for at in range(0, len(SIGNATURES), 50)]
     found = scanned(lines)
     assert len(found) == len(lines)
     for text, kind in found:
-        assert (kind == "hot") == any(pattern.search(text.rstrip()) for pattern in patterns), text
+        assert (kind == "hot") == any(group.Match(text.rstrip()) for group in groups), text
+
+
+def together(patterns: Sequence[str]) -> Any:
+    """RE2's own set: which of the patterns are found in a text."""
+    group = re2.Set.SearchSet()
+    for pattern in patterns:
+        group.Add(pattern)
+    group.Compile()
+    return group
 
 
 def test_the_examples_of_rules_are_dropped_unless_hot_or_guarded():

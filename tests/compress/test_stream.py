@@ -286,7 +286,7 @@ def test_what_no_rule_explains_is_told_once_when_it_comes_again_and_again():
 
 def test_memory_of_wordings_is_bounded():
     one = Following()
-    for n in range(30):
+    for n in range(15):
         one.feed(b"".join(b"word%s tells of %s\n" % (w.encode(), w.encode()) * 5 for w in _words(n)))
     assert len(json.dumps(one.stream.state())) < 200_000
     assert len(one.stream.unexplained()) == 3 * 500
