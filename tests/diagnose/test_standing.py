@@ -118,6 +118,7 @@ LONG = [2.3 + 0.01 * (i % 7) for i in range(80)]
         ([*LONG, *[7.5, 7.5, 7.5, 3.0] * 10], False),  # comes down between
         ([*LONG, *[4.0] * 40], False),  # not twice
         ([9.0 - 0.1 * (i % 80) for i in range(160)], False),
+        ([0.0001 + 0.0001 * i for i in range(300)], False),  # the KL term of reinforcement learning
     ],
 )
 def test_a_loss_that_left_a_level_held_for_long_and_stands_at_twice_that_has_diverged(

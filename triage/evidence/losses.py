@@ -21,6 +21,7 @@ STAYS = 1.25  # times the best level before, at the end
 LONG = 64  # records that a level was held
 TO_THE_END = 32  # last records
 DOUBLED = 2.0  # times the highest of the level that was held: the least of the last records
+TINY = 0.1  # a loss below it doubles by a penalty that grows as training goes on, as in reinforcement learning
 
 
 def diverged(steps: Sequence[Step]) -> LogLine | None:
@@ -51,7 +52,7 @@ def _left_its_level(values: Sequence[float], begin: int) -> int | None:
     if len(held) < LONG:
         return None
     bound = min(max(held[i : i + LONG]) for i in range(len(held) - LONG + 1))
-    if min(own[-TO_THE_END:]) < DOUBLED * bound:
+    if bound < TINY or min(own[-TO_THE_END:]) < DOUBLED * bound:
         return None
     return begin + 1 + max(i for i, value in enumerate(own) if value <= bound)
 
