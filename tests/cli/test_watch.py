@@ -90,6 +90,7 @@ def test_the_platforms_variable_sets_the_hang_time(sleeper: subprocess.Popen[byt
         (["--logs", "/tmp"], "/tmp is a folder"),
         (["--logs", "-"], "- is no file; for a pipe: job 2>&1 | tee job.log"),
         (["--pid", "1", "--job", "2"], "--pid and --job exclude each other"),
+        (["--pid", "1", "--again", "5", "--no-collect"], "--again and --no-collect exclude each other"),
         (["--job", "x y"], "'x y' is no job id of Slurm"),
         (["--pid", "1", "--hang-time", "soon"], "--hang-time is 'soon'; give a span such as 30m, 90s or 2h"),
         (["--pid", "1", "--period", "0"], "--period is '0'"),
@@ -139,13 +140,29 @@ def test_a_watcher_that_is_told_to_end_says_so(sleeper: subprocess.Popen[bytes],
 
 def test_once_hung_it_collects_and_diagnoses(sleeper: subprocess.Popen[bytes], tmp_path: Path) -> None:
     done = triage(
-        "watch", "--pid", str(sleeper.pid), *STILL[:4], "--until-hung", "--collect", str(tmp_path), "--format", "json"
+        "watch",
+        "--pid",
+        str(sleeper.pid),
+        *STILL[:4],
+        "--until-hung",
+        "--collect",
+        str(tmp_path),
+        "--again",
+        "0",
+        "--format",
+        "json",
     )
     assert done.returncode == 1
     last = events(done.stdout)[-1]
     assert Path(last["collected"]).parent == tmp_path
     assert (Path(last["collected"]) / "manifest.json").is_file()
-    assert last["diagnosis"]["schema"] == "triage.diagnosis/1"
+    hung = next(event for event in events(done.stdout) if event["state"] == "hung")
+    assert (hung["news"], hung["collected"], hung["next"]) == ("hung", None, None), (
+        "told at once, and then what was found"
+    )
+    assert (last["news"], last["time"], last["since"]) == ("cause", hung["time"], hung["since"])
+    assert last["next"] == f"triage hang {last['collected']}"
+    assert last["diagnosis"] or last["problems"]
 
 
 def test_people_are_told_once_a_hang_and_when_it_is_over(tmp_path: Path) -> None:
@@ -160,11 +177,109 @@ def test_people_are_told_once_a_hang_and_when_it_is_over(tmp_path: Path) -> None
             time.sleep(1.5)
             job.kill()
             job.wait()
-            assert watcher.wait(60) == 0
+            assert watcher.wait(60) == 1
     first, last = (json.loads(text) for text in told.read_text().replace("}{", "}\n{").splitlines())
-    assert (first["title"], first["state"]) == (f"pid {job.pid} HUNG", "hung")
+    who = f"pid {job.pid} (asleep)"
+    assert (first["title"], first["state"]) == (f"pid {job.pid} HUNG: {who}", "hung")
     assert "no progress for" in first["fields"]["seen"]
-    assert (last["title"], last["is_update"]) == (f"pid {job.pid} ended", True)
+    assert (last["title"], last["state"], last["is_update"]) == (f"pid {job.pid} ended with an error", "failed", True)
+
+
+def test_a_hang_that_is_over_before_its_cause_is_known_wakes_nobody(tmp_path: Path) -> None:
+    """The second look at the stacks would come after ten seconds; the job goes on after five."""
+    told, script = (
+        tmp_path / "told.jsonl",
+        "sleep 5; while :; do head -c 3000000 /dev/zero | cat >/dev/null; sleep 0.2; done",
+    )
+    with subprocess.Popen(["bash", "-c", script], start_new_session=True) as job:
+        words = [*STILL[:4], "--collect", str(tmp_path / "hangs"), "--notify", f"command:tee -a {told}"]
+        command = [sys.executable, "-m", "triage", "watch", "--pid", str(job.pid), *words, "--format", "json"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watcher:
+            assert watcher.stdout
+            states = []
+            while states[-2:] != ["hung", "running"]:
+                states.append(json.loads(watcher.stdout.readline())["state"])
+            watcher.terminate()
+            assert watcher.wait(30) == 143
+        os.killpg(job.pid, signal.SIGKILL)
+    assert not told.exists()
+    assert list((tmp_path / "hangs").iterdir()) == [], "nothing of what was broken off is left"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_it_collects_leaves_nothing_behind(
+    sleeper: subprocess.Popen[bytes], tmp_path: Path, number: signal.Signals
+) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "triage",
+        "watch",
+        "--pid",
+        str(sleeper.pid),
+        *STILL[:4],
+        "--collect",
+        str(tmp_path),
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True, text=True) as watcher:
+        assert watcher.stdout
+        while "collecting" not in watcher.stdout.readline():
+            pass
+        ends = time.monotonic() + 30
+        while not (on_node := collectors(sleeper.pid)):
+            assert time.monotonic() < ends
+            time.sleep(0.05)
+        os.killpg(watcher.pid, number)
+        assert watcher.wait(30) == 128 + number
+        assert watcher.stdout.read() == ""
+    assert collectors(sleeper.pid) == [], on_node
+    assert list(tmp_path.iterdir()) == []
+
+
+def collectors(pid: int) -> list[str]:
+    """What collects from this process on its node."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                words = (entry / "cmdline").read_text().split("\0")
+                if words[1:4] == ["-I", "-S", "-"] and f'"pid": {pid},' in words[4]:
+                    found.append(entry.name)
+    return found
+
+
+def test_a_script_that_watches_itself_does_not_take_its_watcher_for_the_job(tmp_path: Path) -> None:
+    """Both print to one file, and what is told of the hang is no progress of the job."""
+    watcher = f"{sys.executable} -m triage watch --pid $$ {' '.join(STILL)} & echo loading; exec sleep 600"
+    log = tmp_path / "job.log"
+    with log.open("w") as out, subprocess.Popen(["sh", "-c", watcher], stdout=out, start_new_session=True) as job:
+        ends = time.monotonic() + 60
+        while "HUNG" not in log.read_text():
+            assert time.monotonic() < ends
+            time.sleep(0.1)
+        time.sleep(2.5)
+        os.killpg(job.pid, signal.SIGKILL)
+    text = log.read_text()
+    assert text.count("HUNG") == 1, text
+    assert "running" not in text.partition("HUNG")[2]
+
+
+def test_how_it_ended_is_told_and_what_to_do(tmp_path: Path) -> None:
+    log = tmp_path / "job.log"
+    script = "sleep 2; echo 'RuntimeError: the mesh is empty' >&2; exit 3"
+    with log.open("w") as out, subprocess.Popen(["sh", "-c", script], stderr=out) as job:
+        done = triage("watch", "--pid", str(job.pid), "--period", "0.3", "--no-collect", "--format", "json")
+    assert done.returncode == 1
+    last = events(done.stdout)[-1]
+    assert (last["state"], last["news"], last["next"]) == ("failed", "failed", f"triage diagnose {log}")
+    assert last["words"][-1] == "the log says: RuntimeError: the mesh is empty"
+
+
+def test_a_job_of_slurm_where_there_is_no_slurm(tmp_path: Path) -> None:
+    done = triage("watch", "--job", "4711", PATH=str(tmp_path))
+    assert done.returncode == 2
+    assert done.stderr.startswith("triage: job 4711 cannot be watched: Slurm does not answer")
+    assert len(done.stderr.splitlines()) == 1
 
 
 SCONTROL = """\

@@ -103,7 +103,18 @@ def torch_jobs(_torch: Starter) -> Iterator[Starter]:
 class Seen:
     """What a watcher told, each with the seconds since it began."""
 
+    until: Callable[[Status], bool]
     told: list[tuple[float, Told]] = field(default_factory=list)
+    began: float = field(default_factory=time.monotonic)
+    is_over: bool = False
+    busy: bool = False
+
+    def tell(self, told: Told) -> None:
+        self.told.append((time.monotonic() - self.began, told))
+        self.is_over = self.is_over or self.until(told.status)
+
+    def tick(self) -> None:
+        """Nothing is collected here."""
 
     @property
     def states(self) -> list[str]:
@@ -126,15 +137,8 @@ def watch(
     until: Callable[[Status], bool] = lambda status: status.state == "hung",
 ) -> Seen:
     """Watches for real, until a state comes or the time is over."""
-    seen = Seen()
-    began = time.monotonic()
-    over = [False]
-
-    def tell(told: Told) -> None:
-        seen.told.append((time.monotonic() - began, told))
-        over[0] = over[0] or until(told.status)
-
+    seen = Seen(until)
     probe = LocalProbe(reach.local(), Whose((pid,))) if pid else None
     target = Target("the job", probe, Logs(logs or []), outputs=logs is None)
-    Watcher(target, options, tell, lambda: over[0] or time.monotonic() - began > seconds).run()
+    Watcher(target, options, seen, lambda: seen.is_over or time.monotonic() - seen.began > seconds).run()
     return seen

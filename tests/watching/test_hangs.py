@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -41,7 +42,7 @@ def check(seen: Seen, cause: str, *words: str) -> Status:
         ("asleep", "asleep", ("sleeps in clock_nanosleep", "ranks 0,2-3 wait in futex")),
         ("c_call", "waits", ("pause", "ranks 0,2-3 wait in futex")),
         ("spinning", "busy", ("CPU", "ranks 0,2-3 wait in futex")),
-        ("dead", "dead", ("has ended while ranks 0,2-3 still live",)),
+        ("dead", "dead", ("has ended (exit code 1) while ranks 0,2-3 still live",)),
         ("dataloader", "workers", ("its 1 worker process", "sleeps in clock_nanosleep", "ranks 0,2-3 wait in futex")),
     ],
 )
@@ -51,12 +52,21 @@ def test_the_rank_and_the_cause(
     check(hang(torch_jobs, scenario, tmp_path), cause, *words)
 
 
-def test_a_stopped_rank_is_told_at_once_and_hung_in_time(torch_jobs: Starter, tmp_path: Path) -> None:
-    seen = hang(torch_jobs, "stopped", tmp_path)
-    check(seen, "stopped", "SIGSTOP")
-    assert seen.states[-2:] == ["suspended", "hung"]
-    early = [told.status for _, told in seen.told if told.status.state == "suspended"][-1]
-    assert early.words == ("stopped by SIGSTOP (state T): rank 1 of 4",)
+def test_a_stopped_rank_is_told_at_once_and_stays_suspended_until_it_goes_on(
+    torch_jobs: Starter, tmp_path: Path
+) -> None:
+    """Well beyond the hang time, and though the logs were written a moment before."""
+    job = torch_jobs.start("stopped", tmp_path)
+    seen = watch(job, OPTIONS, PATIENCE, until=lambda status: status.state == "suspended")
+    assert seen.last.words == ("stopped by SIGSTOP (state T): rank 1 of 4",)
+    ((rank, cause, pid),) = [(one.rank, one.cause, one.pid) for one in seen.last.suspects]
+    assert (rank, cause) == (1, "stopped")
+    seen = watch(job, OPTIONS, 2.5 * OPTIONS.hang_time)
+    assert seen.states == ["suspended"]
+    assert [told.news for _, told in seen.told if told.news] == ["suspended"]
+    assert pid is not None
+    os.kill(pid, signal.SIGCONT)
+    assert watch(job, OPTIONS, 3 * OPTIONS.period).last.state == "running"
 
 
 def test_signs_of_life_are_no_progress(torch_jobs: Starter, tmp_path: Path) -> None:
@@ -77,6 +87,7 @@ def test_ranks_in_different_collectives_are_told_apart_by_their_stacks(torch_job
     )
     assert done.returncode == 1
     told = json.loads(done.stdout.splitlines()[-1])
+    assert not told["problems"]
     assert any("all ranks alike" in word and "futex" in word for word in told["words"])
     assert told["diagnosis"]["failure_type"] == "collective-mismatch", told["diagnosis"]["root_cause"]
     assert [(suspect["rank"], suspect["cause"]) for suspect in told["suspects"]] == [(1, "stacks")]

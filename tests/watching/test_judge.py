@@ -52,7 +52,7 @@ class Job:
                 continue
             mine = tuple(process for process in self.ranks.values() if process.node == node)
             devices = None
-            if node in self.devices and self.judge.wants_devices:
+            if node in self.devices and self.judge.wants_more:
                 devices = tuple(Device(node, "GPU", str(n), util) for n, util in enumerate(self.devices[node]))
             views.append(NodeView(node, mine, devices))
         return self.judge.take(Round(self.now, tuple(views), self.scheduled, self.log, True))

@@ -6,6 +6,8 @@ import os
 import time
 from pathlib import Path
 
+import pytest
+
 from triage.watching.tails import Logs
 from triage.watching.values import LogView
 
@@ -136,6 +138,52 @@ def test_steps_that_get_slower(tmp_path: Path) -> None:
     for step in range(20, 24):
         view = log.write(f"step {step} loss 2.0", seconds=9)
     assert (view.usual, view.step_time) == (2.0, 9.0)
+
+
+def stamped(first: int, steps: int, seconds: float, begin: float = 0.0) -> list[str]:
+    """Steps with stamps of whole seconds, of which several may be alike."""
+    times = [begin + seconds * n for n in range(1, steps + 1)]
+    return [
+        f"2026-05-01 {int(t) // 3600:02}:{int(t) // 60 % 60:02}:{int(t) % 60:02} step {first + n} loss 1.5\n"
+        for n, t in enumerate(times)
+    ]
+
+
+def test_a_job_that_was_slow_before_we_came(tmp_path: Path) -> None:
+    """By the stamps of its log: 60 steps at 0.16 s, then 12 at 2.2 s."""
+    path = tmp_path / "job.log"
+    path.write_text("".join([*stamped(1, 60, 0.16), *stamped(61, 12, 2.2, begin=9.6)]))
+    view = Logs([str(path)]).look(50_000.0)
+    assert view.step_time == pytest.approx(2.2, rel=0.3)
+    assert view.usual == pytest.approx(0.16, rel=0.4)
+
+
+def test_a_job_that_was_fast_long_ago(tmp_path: Path) -> None:
+    """Megabytes before the end of its log, of which pieces are read."""
+    path = tmp_path / "job.log"
+    fast, slow = stamped(1, 20_000, 0.5), stamped(20_001, 25_000, 2.0, begin=10_000)
+    path.write_text("".join([*fast, *slow]))
+    assert path.stat().st_size > (3 << 19)
+    view = Logs([str(path)]).look(90_000.0)
+    assert view.step_time == pytest.approx(2.0, rel=0.3)
+    assert view.usual == pytest.approx(0.5, rel=0.4)
+
+
+def test_a_line_that_is_only_new_is_told_from_one_that_shows_work(tmp_path: Path) -> None:
+    log = Grown(tmp_path)
+    view = log.write("Serving HTTP on 127.0.0.1 port 18099")
+    assert (view.shows, view.phase) == (False, "")
+    view = log.write("shard 3 done: 100% 00:12", "usage: tail [-f]", "tail: invalid number of lines")
+    assert (view.phase, view.said) == ("", "shard 3 done: 100% 00:12")
+    assert log.write("step 5 loss 2.1").shows
+
+
+def test_what_ended_the_program_until_it_goes_on(tmp_path: Path) -> None:
+    log = Grown(tmp_path, "rank_2.log")
+    log.write("step 5 loss 2.1", "Traceback (most recent call last):")
+    view = log.write("torch.distributed.DistBackendError: NCCL error", "RuntimeError: and another")
+    assert view.failure == "rank 2: torch.distributed.DistBackendError: NCCL error"
+    assert log.write("step 6 loss 2.1").failure == ""
 
 
 def test_a_secret_in_the_log_is_not_said(tmp_path: Path) -> None:

@@ -29,7 +29,14 @@ def collect(
     hosts: str | None = typer.Option(None, "--ssh", metavar="A,B", help="Hosts that ssh reaches without a password."),
     out: Path | None = typer.Option(None, "--out", metavar="DIR", help="A new folder.", show_default="hang-JOB-TIME"),
     timeout: float = typer.Option(60.0, "--timeout", metavar="S", min=4, max=3600, help="Seconds for each node."),
-    again: float = typer.Option(0.0, "--again", metavar="S", min=0, max=3600, help="Look at the stacks again after S."),
+    again: float = typer.Option(
+        10.0,
+        "--again",
+        metavar="S",
+        min=0,
+        max=3600,
+        help="Look at the stacks again after S: what moved between does not hang; 0: once.",
+    ),
     nonblocking: bool = typer.Option(
         False, "--nonblocking", help="Stop no process for its stack, not even for a moment; stacks may be torn."
     ),
@@ -57,7 +64,7 @@ def collect(
             f"there is no process {pid} on this machine", "name one that runs, or use --job, --pod or --ssh"
         )
     from triage import collecting
-    from triage.cli import output, wiring
+    from triage.cli import output, stopping, wiring
     from triage.collecting import Wanted
 
     raw, at = _slurm(job, nodes) if job else ("", _reach(pods, namespace, container, hosts))
@@ -73,7 +80,8 @@ def collect(
         ras=not wiring.settings().offline,
     )
     folder = out or Path(f"hang-{_stem(wanted)}-{datetime.now(UTC):%Y%m%dT%H%M%S}")
-    found = collecting.collect(at, wanted, folder, output.teller(quiet))
+    with stopping.cleaned_up():
+        found = collecting.collect(at, wanted, folder, output.teller(quiet))
     output.clear_progress(quiet)
     output.write_last(_told(found))
     if len(found.silent) == len(found.nodes):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
+from collections.abc import Iterator
 from types import FrameType
+
+import typer
 
 
 class Stop:
@@ -22,3 +26,26 @@ class Stop:
 
     def __call__(self) -> bool:
         return self.signal != 0
+
+
+@contextlib.contextmanager
+def cleaned_up() -> Iterator[None]:
+    """What is done inside is ended by the first signal in a way that lets it clean up, and later ones change nothing of that."""
+    caught = 0
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        nonlocal caught
+        caught = number
+        for other in before:
+            signal.signal(other, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    numbers = [n for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, end) for number in numbers}
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise typer.Exit(128 + (caught or signal.SIGINT)) from None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

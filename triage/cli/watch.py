@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 _LOOKS_ONCE = 2  # what moves is seen between two looks
+_AGAIN = 10.0  # seconds between two looks at the stacks: those of a job that hangs stay the same
 
 
 @app.command()
@@ -46,6 +47,13 @@ def watch(
         None, "--collect", metavar="DIR", help="Where what is collected of a hang goes.", show_default="in the home"
     ),
     no_collect: bool = typer.Option(False, "--no-collect", help="Collect and diagnose nothing."),
+    again: str | None = typer.Option(
+        None,
+        "--again",
+        metavar="SPAN",
+        help="Until the stacks are collected a second time: what moved between does not hang; 0: once.",
+        show_default="10s",
+    ),
     notify: list[str] | None = typer.Option(None, "--notify", metavar="CHANNEL|settings", help=notifying.OPTION),
     heartbeat: Path | None = typer.Option(
         None, "--heartbeat", metavar="FILE", help="Written at each look, so that a dead watcher is noticed."
@@ -63,15 +71,16 @@ def watch(
 ) -> int:
     """Watch a running job for a hang; once hung, collect what is needed and say which rank and why.
 
-    Exit codes: 0 the job ended or, with --once, is not hung, 1 it is hung, 2 it cannot be watched.
+    Exit codes: 0 the job ended or, with --once, is not hung, 1 it is hung or ended with an error, 2 it cannot be watched.
     """
     chosen = output.check_format(format, ("text", "json"))
     if check_heartbeat is not None:
         return _check(check_heartbeat, chosen)
-    if collect is not None and no_collect:
-        raise UsageError("--collect and --no-collect exclude each other", "give one of them")
+    for name, given in (("--collect", collect), ("--again", again)):
+        if given is not None and no_collect:
+            raise UsageError(f"{name} and --no-collect exclude each other", "give one of them")
     from triage.cli import stopping, watch_target
-    from triage.cli.watch_teller import Teller
+    from triage.cli.watch_teller import Collecting, Teller
     from triage.config import load, unknown_variables
     from triage.watching import loop
     from triage.watching.heartbeat import Heartbeat
@@ -86,14 +95,24 @@ def watch(
     notifier = notifying.notifier(settings, notify) if notify else None
     beat = Heartbeat(heartbeat, options.period, target.name) if heartbeat else None
     stop = stopping.Stop()
-    under = None if no_collect else collect or settings.home / "hangs"
-    teller = Teller(target, chosen, beat, stop, under, found, notifier, quiet)
-    status = loop.Watcher(target, options, teller.tell, stop).run(_LOOKS_ONCE if once else None, until_hung)
+    collecting = None if no_collect else Collecting(collect or settings.home / "hangs", found, _again(again))
+    teller = Teller(target, chosen, beat, collecting, notifier, quiet)
+    watcher = loop.Watcher(target, options, teller, stop)
+    try:
+        status = watcher.run(_LOOKS_ONCE if once else None, until_hung)
+    finally:
+        teller.close()
     if beat:
         beat.beat(status, ended=not stop())
     if stop():
         raise typer.Exit(128 + stop.signal)
-    return _code(status, target.name)
+    return _code(status, target.name, watcher.standing)
+
+
+def _again(given: str | None) -> float:
+    if given is None:
+        return _AGAIN
+    return 0.0 if given.strip() == "0" else durations.seconds(given, "--again", "s")
 
 
 def _hang_time(given: str | None, settings: Settings) -> float:
@@ -104,10 +123,10 @@ def _period(given: str | None, settings: Settings) -> float:
     return durations.seconds(given, "--period", "s") if given else float(settings.watch_period)
 
 
-def _code(status: Status, name: str) -> int:
+def _code(status: Status, name: str, standing: bool) -> int:
     if status.state == "unseen":
         raise UsageError(f"{name} cannot be watched: {'; '.join(status.words)}", "see what is said of each node")
-    return 1 if status.state == "hung" else 0
+    return 1 if standing or status.state in ("hung", "failed") else 0
 
 
 def _check(path: Path, chosen: str) -> int:

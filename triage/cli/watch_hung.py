@@ -1,22 +1,25 @@
-"""What `triage watch` does once a job is hung: collects, diagnoses. Each in a process of its own: the watcher stays small, and lives."""
+"""What `triage watch` does once a job is hung: collects, diagnoses. Each in a process of its own: the watcher stays small, lives, and
+looks on meanwhile."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import shutil
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 _COLLECT = 180.0  # seconds, of all nodes
-_AGAIN = 10  # seconds between two looks at the stacks: those of a job that hangs stay the same
 _DIAGNOSE = 180.0
 _TICK = 0.2
-_GRACE = 5.0
+_GRACE = 5.0  # seconds that a child has to end what it began on nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,39 +31,55 @@ class Findings:
     problems: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
 class Investigation:
-    """found: options by which `triage hang collect` finds the job; under: where folders go; alive: called while it works."""
+    """Begins at once, in a thread. found: options by which `triage hang collect` finds the job; under: where its folder goes;
+    logs: of the job, beside what is collected; again: seconds until the second look at the stacks, 0 for none."""
 
-    found: Sequence[str]
-    under: Path
-    logs: Callable[[], Sequence[str]]
-    stopped: Callable[[], bool]
-    alive: Callable[[], None]
-    _problems: list[str] = field(default_factory=list)
+    def __init__(self, found: Sequence[str], under: Path, logs: Sequence[str], again: float) -> None:
+        self._found, self._logs, self._again = found, logs, again
+        self.folder = under / f"hang-{_stem(found)}-{datetime.now(UTC):%Y%m%dT%H%M%S}"
+        self._stop = threading.Event()
+        self._problems: list[str] = []
+        self._findings: Findings | None = None
+        self._thread = threading.Thread(target=self._run, name="investigation")
+        self._thread.start()
 
-    def run(self) -> Findings:
-        self._problems = []
-        folder = self.under / f"hang-{_stem(self.found)}-{datetime.now(UTC):%Y%m%dT%H%M%S}"
-        collected = bool(self.found) and self._collect(folder)
-        inputs = [*([str(folder)] if collected else []), *(log for log in self.logs() if Path(log).is_file())]
-        diagnosis = self._diagnose(inputs) if inputs else None
-        return Findings(folder if collected else None, diagnosis, tuple(self._problems))
+    @property
+    def findings(self) -> Findings | None:
+        """None: not yet, or it was stopped."""
+        return None if self._stop.is_set() else self._findings
 
-    def _collect(self, folder: Path) -> bool:
+    def stop(self) -> None:
+        """Ends what it began, and leaves no folder without a finding."""
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        collected = bool(self._found) and self._collect()
+        inputs = [*([str(self.folder)] if collected else []), *(log for log in self._logs if Path(log).is_file())]
+        diagnosis = self._diagnose(inputs) if inputs and not self._stop.is_set() else None
+        self._findings = Findings(self.folder if collected else None, diagnosis, tuple(self._problems))
+
+    def _collect(self) -> bool:
+        folder = self.folder
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             self._problems.append(f"nothing was collected: {folder.parent}: {error.strerror}")
             return False
+        again = ["--again", f"{self._again:g}"]
         code, _, err = self._child(
-            ["hang", "collect", *self.found, "--again", str(_AGAIN), "--out", str(folder), "--quiet"], _COLLECT
+            ["hang", "collect", *self._found, *again, "--out", str(folder), "--quiet"], _COLLECT + 2 * self._again
         )
-        if code not in (0, 1) or not folder.is_dir():
+        if code not in (0, 1):
             self._problems.append(f"collecting failed: {err or f'code {code}'}")
         elif code == 1:
-            self._problems.append("collecting: some nodes did not answer")
-        return folder.is_dir()
+            self._problems.append("collecting: some nodes did not answer, or have no process of the job")
+        if any(path.is_dir() for path in folder.glob("*")):
+            return True
+        with contextlib.suppress(OSError):  # a manifest of nothing
+            shutil.rmtree(folder)
+        return False
 
     def _diagnose(self, inputs: list[str]) -> dict[str, Any] | None:
         _, out, err = self._child(["hang", *inputs, "--format", "json", "--quiet"], _DIAGNOSE)
@@ -68,6 +87,9 @@ class Investigation:
             document: dict[str, Any] = json.loads(out)
         except ValueError:
             self._problems.append(f"the diagnosis failed: {err or 'it printed nothing'}")
+            return None
+        if document["outcome"] == "healthy":  # what was collected shows none of the hang that is
+            self._problems.append("what was collected names no cause")
             return None
         return document
 
@@ -85,11 +107,10 @@ class Investigation:
                     out, err = child.communicate(timeout=_TICK)
                     break
                 except subprocess.TimeoutExpired:
-                    self.alive()
-                    if self.stopped() or time.monotonic() > ends:
+                    if self._stop.is_set() or time.monotonic() > ends:
                         child.terminate()
                         _gone(child)
-                        return None, "", "was interrupted" if self.stopped() else f"took more than {most:g} s"
+                        return None, "", f"took more than {most:g} s"
         said = err.decode("utf-8", "replace").strip().splitlines()
         return child.returncode, out.decode("utf-8", "replace"), said[-1][:300] if said else ""
 

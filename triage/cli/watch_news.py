@@ -11,10 +11,12 @@ from triage.text import rank_ranges
 _STEPS = 3
 _SAID = {
     "hung": "HUNG",
+    "cause": "HUNG, and why",
     "suspects changed": "HUNG, and other suspects",
     "suspended": "suspended",
     "moving again": "moving again",
     "ended": "ended",
+    "failed": "ended with an error",
 }
 
 
@@ -23,11 +25,12 @@ def message(document: dict[str, Any]) -> Message:
     suspects = document["suspects"]
     who = _who(suspects)
     fields = (
-        ("seen", "\n".join(document["words"])),
+        ("hung since", document["since"] or ""),
+        ("seen", "\n".join((*document["words"], *document["problems"]))),
         ("suspects", "\n".join(suspect["why"] for suspect in suspects)),
         ("last step", "" if document["step"] is None else str(document["step"])),
         *_diagnosed(document["diagnosis"]),
-        ("next", f"triage hang {document['collected']}" if document["collected"] else ""),
+        ("next", document["next"] or ""),
     )
     return Message(
         key=f"watch {platform.node()} {document['target']}",
@@ -43,7 +46,8 @@ def _who(suspects: list[dict[str, Any]]) -> str:
     causes = ", ".join(dict.fromkeys(suspect["cause"] for suspect in suspects))
     if ranks:
         return f"rank {rank_ranges(ranks)} ({causes})"
-    return causes
+    pids = [str(suspect["pid"]) for suspect in suspects if suspect["pid"] is not None]
+    return f"pid {', '.join(pids)} ({causes})" if pids else causes
 
 
 def _diagnosed(diagnosis: dict[str, Any] | None) -> list[tuple[str, str]]:

@@ -32,6 +32,11 @@ class SlurmJob:
                 raise UsageError(f"Slurm knows no job {self._asked}", "see `squeue --me`")
             if found.known:
                 return Scheduled("finished", "Slurm does not know the job any more")
+            if self._job is None:
+                raise UsageError(
+                    f"job {self._asked} cannot be watched: Slurm does not answer: {'; '.join(found.missing)}",
+                    "run it where Slurm's commands are, or watch with --pid or --logs",
+                )
             return Scheduled("", f"Slurm does not answer: {'; '.join(found.missing)}")
         going = [job for job in found.jobs if not job.ended] or list(found.jobs)
         if len(going) > 1:

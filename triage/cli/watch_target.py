@@ -77,7 +77,7 @@ def _slurm(job: str, logs: Sequence[str], settings: Settings) -> Target:
 
     found = SlurmJob(job, settings.gpu_metrics_url)
     found.scheduled()
-    return Target(f"job {job}", found, Logs(logs or found.logs()), found.scheduled)
+    return Target(f"job {job}", found, Logs(logs or found.logs()), found.scheduled, job=job)
 
 
 def _pod(asked: Asked, settings: Settings) -> Target:

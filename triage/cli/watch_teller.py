@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,55 +19,127 @@ from triage.watching.values import Status
 if TYPE_CHECKING:
     from triage.notify import Notifier
 
+_PATIENCE = 60.0  # seconds that a message waits for the cause of the hang
+
+
+@dataclass(frozen=True, slots=True)
+class Collecting:
+    """under: where what is collected goes; found: options of `triage hang collect` for the target; again: seconds until its second look."""
+
+    under: Path
+    found: Sequence[str]
+    again: float
+
 
 @dataclass(slots=True)
 class Teller:
-    """under: where what is collected goes, None not to collect; found: options of `triage hang collect` for the target."""
+    """collecting: None: not to collect. patience: seconds that a message waits for the cause."""
 
     target: Target
     chosen: str
     beat: Heartbeat | None
-    stopped: Callable[[], bool]
-    under: Path | None
-    found: Sequence[str]
+    collecting: Collecting | None
     notifier: Notifier | None = None
     quiet: bool = False
+    patience: float = _PATIENCE
+    _under_way: Investigation | None = None
     _findings: Findings = field(default_factory=Findings)
+    _hang: Told | None = None  # as it was told last
+    _unsent: bool = False  # a message of it waits for the cause
+    _since: float = 0.0
+
+    @property
+    def busy(self) -> bool:
+        return self._under_way is not None
 
     def tell(self, told: Told) -> None:
         self._alive(told.status)
-        if not told.changed and not told.news:
-            return
+        if told.status.state == "hung":
+            self._hang = told if told.news or self._hang is None else self._hang
+        elif told.status.state != "unseen":
+            told = self._over(told)
         if told.news == "hung":
-            self._findings = self._investigate(told.status) if self.under else Findings()
-        elif told.status.state != "hung":
-            self._findings = Findings()
-        self._say(told)
+            self._begin()
+        if told.changed or told.news:
+            self._say(told)
 
+    def tick(self) -> None:
+        """Tells the cause as soon as it is known, and the hang without it where that takes long."""
+        if self._under_way and (findings := self._under_way.findings) is not None:
+            self._under_way, self._findings = None, findings
+            if self._hang:
+                self._print(self._document(self._hang, "cause"))
+                self._send(self._document(self._hang, "hung" if self._unsent else "cause"))
+            self._unsent = False
+        elif self._unsent and self._hang and time.monotonic() - self._since >= self.patience:
+            self._unsent = False
+            self._send(self._document(self._hang, "hung"))
+
+    def close(self) -> None:
+        """Nothing that was begun outlives us; what was not found is not told."""
+        if self._under_way:
+            self._under_way.stop()
+            self._under_way = None
+
+    # ------------------------------------------------------------------------------------------ the course of a hang
+    def _begin(self) -> None:
+        self._findings = Findings()
+        if self.collecting and not self._under_way:
+            logs = self.target.logs.names
+            self._under_way = Investigation(self.collecting.found, self.collecting.under, logs, self.collecting.again)
+            self._unsent, self._since = True, time.monotonic()
+
+    def _over(self, told: Told) -> Told:
+        """A hang that is over before anybody was told of it is no news, unless it ended badly."""
+        self.close()
+        self._hang, self._findings = None, Findings()
+        was_unsent, self._unsent = self._unsent, False
+        return replace(told, news=None, changed=True) if was_unsent and told.news in ("moving again", "ended") else told
+
+    # ------------------------------------------------------------------------------------------ what is told
     def _say(self, told: Told) -> None:
-        findings = self._findings
+        document = self._document(told, told.news)
+        self._print(document)
+        if told.news and not self._unsent:
+            self._send(document)
+
+    def _document(self, told: Told, news: str | None) -> dict[str, Any]:
+        findings = self._findings if told.status.state == "hung" else Findings()
         told = replace(told, status=report.with_diagnosis(told.status, findings.diagnosis))
         folder = str(findings.folder) if findings.folder else ""
         document = report.as_json(self.target.name, told, folder, findings.diagnosis, findings.problems)
-        json_chosen = self.chosen == "json"
-        output.write(json.dumps(document, ensure_ascii=False) if json_chosen else report.as_text(document))
-        if self.notifier and told.news:
-            self._notify(self.notifier, document)
+        return {**document, "news": news, "next": self._next(told.status, folder)}
 
-    def _notify(self, notifier: Notifier, document: dict[str, Any]) -> None:
+    def _next(self, status: Status, folder: str) -> str | None:
+        """The command that tells more."""
+        import shlex
+
+        if folder:
+            return f"triage hang {shlex.quote(folder)}"
+        logs = [shlex.quote(name) for name in self.target.logs.names if Path(name).is_file()][:4]
+        if status.state == "failed" and (self.target.job or logs):
+            return f"triage diagnose {f'--job {self.target.job}' if self.target.job else ' '.join(logs)}"
+        return None
+
+    def _print(self, document: dict[str, Any]) -> None:
+        text = (
+            json.dumps(document, ensure_ascii=False) if self.chosen == "json" else report.as_text(document, self._to())
+        )
+        output.write(text)
+
+    def _to(self) -> str:
+        """Where what is being collected goes."""
+        return str(self._under_way.folder) if self._under_way else ""
+
+    def _send(self, document: dict[str, Any]) -> None:
+        if self.notifier is None:
+            return
         from triage.cli import notifying
         from triage.cli.watch_news import message
 
-        notifying.say(notifier.send(message(document)), self.quiet)
-        if notifier.problem:
-            output.note(notifier.problem, self.quiet)
-
-    def _investigate(self, status: Status) -> Findings:
-        assert self.under is not None
-        logs = self.target.logs
-        return Investigation(
-            self.found, self.under, lambda: logs.names, self.stopped, lambda: self._alive(status)
-        ).run()
+        notifying.say(self.notifier.send(message(document)), self.quiet)
+        if self.notifier.problem:
+            output.note(self.notifier.problem, self.quiet)
 
     def _alive(self, status: Status) -> None:
         if self.beat and (problem := self.beat.beat(status)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import re
 import zlib
@@ -108,7 +109,11 @@ class Folder:
                 yield f"{told['node']}: {told['tool']}: {told['problem']}"
 
     def close(self) -> None:
-        """Writes the manifest."""
+        """Writes the manifest; interrupted before a node answered, there is nothing to tell, and no folder."""
+        if not self._nodes:
+            with contextlib.suppress(OSError):
+                self._path.rmdir()
+            return
         document = {
             "schema": SCHEMA,
             "job": self._job,

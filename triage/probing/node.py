@@ -10,16 +10,26 @@ from typing import Any
 
 from triage.probing.devices import read_devices
 from triage.probing.processes import Reader
+from triage.probing.sockets import read_sockets
 
 
 def look(request: dict[str, Any], reader: Reader | None = None) -> dict[str, Any]:
     """request: pids, job, everything: whose processes; devices: whether to read GPUs; url, host: where, if not by programs;
-    paths: files or folders whose growth is asked for."""
-    answer: dict[str, Any] = {"node": platform.node(), "processes": [], "devices": None, "absent": [], "sizes": {}}
+    sockets: whether to read those of the processes; paths: files or folders whose growth is asked for."""
+    answer: dict[str, Any] = {
+        "node": platform.node(),
+        "processes": [],
+        "devices": None,
+        "absent": [],
+        "sizes": {},
+        "sockets": None,
+    }
     if request.get("pids") or request.get("job") or request.get("everything"):
         answer["processes"] = (reader or Reader()).read(
             request.get("pids") or (), request.get("job") or "", bool(request.get("everything"))
         )
+    if request.get("sockets"):
+        answer["sockets"] = read_sockets([process["pid"] for process in answer["processes"]])
     if request.get("devices"):
         answer["devices"], answer["absent"] = read_devices(request.get("url") or "", request.get("host") or "")
     answer["sizes"] = {path: size for path in request.get("paths") or () if (size := _size(path)) is not None}

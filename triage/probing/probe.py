@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from triage.probing import node as _node
+from triage.probing.exits import Exits
+from triage.probing.held import Held
 from triage.probing.processes import Reader
 from triage.probing.values import NodeView, node_view
 from triage.reach import Answer, Reach, everywhere
 
 _TIME = 30.0  # seconds that a node has to answer
+_SIZES = 5.0  # seconds that a file system has to
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +29,13 @@ class Whose:
     everything: bool = False
     url: str = ""
 
-    def request(self, devices: bool, paths: Sequence[str], host: str = "") -> dict[str, Any]:
+    def request(self, devices: bool, sockets: bool, paths: Sequence[str], host: str = "") -> dict[str, Any]:
         return {
             "pids": list(self.pids),
             "job": self.job,
             "everything": self.everything,
             "devices": devices,
+            "sockets": sockets,
             "url": self.url,
             "host": host,
             "paths": list(paths),
@@ -40,8 +43,8 @@ class Whose:
 
 
 class Probe(Protocol):
-    def look(self, devices: bool, paths: Sequence[str]) -> tuple[NodeView, ...]:
-        """devices: whether to read GPUs too; paths: whose size is asked for. Never raises for what a node does."""
+    def look(self, closely: bool, paths: Sequence[str]) -> tuple[NodeView, ...]:
+        """closely: whether to read GPUs and sockets too; paths: whose size is asked for. Never raises for what a node does."""
         ...
 
 
@@ -49,7 +52,7 @@ def source() -> str:
     """The text of the probe, for a Python without triage."""
     folder = Path(_node.__file__).parent
     lines = ["from __future__ import annotations"]
-    for name in ("processes", "devices", "node"):
+    for name in ("processes", "devices", "sockets", "node"):
         text = (folder / f"{name}.py").read_text("utf-8")
         lines += [line for line in text.splitlines() if not line.startswith(("from triage", "from __future__"))]
     return "\n".join(lines) + "\n"
@@ -61,8 +64,8 @@ class RemoteProbe:
     def __init__(self, reach: Reach, whose: Whose, timeout: float = _TIME) -> None:
         self._reach, self._whose, self._timeout, self._source = reach, whose, timeout, source().encode()
 
-    def look(self, devices: bool, paths: Sequence[str]) -> tuple[NodeView, ...]:
-        request = json.dumps(self._whose.request(devices, paths))
+    def look(self, closely: bool, paths: Sequence[str]) -> tuple[NodeView, ...]:
+        request = json.dumps(self._whose.request(closely, closely, paths))
         answers = everywhere(self._reach, ["python3", "-", request], self._source, self._timeout)
         return tuple(_view(answer) for answer in answers.values())
 
@@ -73,26 +76,22 @@ class LocalProbe:
     def __init__(self, reach: Reach, whose: Whose, timeout: float = _TIME) -> None:
         self._reach, self._whose, self._timeout = reach, whose, timeout
         self._reader = Reader()
-        self._reading: threading.Thread | None = None
+        self._reading, self._sizing = Held(), Held()
+        self._exits = Exits()
 
-    def look(self, devices: bool, paths: Sequence[str]) -> tuple[NodeView, ...]:
+    def look(self, closely: bool, paths: Sequence[str]) -> tuple[NodeView, ...]:
         (host,) = self._reach.nodes
-        if self._reading is not None and self._reading.is_alive():
+        request = self._whose.request(False, closely, ())
+        found = self._reading.within(self._timeout, lambda: _node.look(request, self._reader))
+        if found is None:
             return (self._blocked(host),)
-        found: list[Mapping[str, Any]] = []
-        request = self._whose.request(False, paths)
-        self._reading = threading.Thread(
-            target=lambda: found.append(_node.look(request, self._reader)), name="probe", daemon=True
-        )
-        self._reading.start()
-        self._reading.join(self._timeout)
-        if not found:
-            return (self._blocked(host),)
-        answer = dict(found[0])
-        if devices:
-            gpus = self._devices(host)
-            answer["devices"], answer["absent"] = gpus
-        return (node_view(host, answer),)
+        answer = dict(found)
+        sizes = self._sizing.within(_SIZES, lambda: _node.look({"paths": list(paths)})["sizes"]) if paths else {}
+        answer["sizes"] = sizes or {}
+        if closely:
+            answer["devices"], answer["absent"] = self._devices(host)
+        view = node_view(host, answer)
+        return (replace(view, ended=self._exits.take(view.processes)),)
 
     def _blocked(self, host: str) -> NodeView:
         return NodeView(host, problem="reading /proc does not come back: a process of the job holds its memory locked")
@@ -108,10 +107,11 @@ class LocalProbe:
 
 
 def _view(answer: Answer) -> NodeView:
-    if answer.problem:
-        return NodeView(answer.node, problem=answer.problem)
+    """One that told all and did not end, as a file system held it, has told all."""
     try:
         return node_view(answer.node, json.loads(answer.out))
     except (ValueError, KeyError, TypeError):
+        if answer.problem:
+            return NodeView(answer.node, problem=answer.problem)
         said = (answer.err.decode("utf-8", "replace").strip().splitlines() or ["it printed no answer"])[-1]
         return NodeView(answer.node, problem=f"the probe failed there (Python 3.7 or newer is needed): {said[:200]}")

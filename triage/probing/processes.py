@@ -18,6 +18,15 @@ _JOB_GROUP = re.compile(r"/job_(\d{1,18})(?:/|$)")
 _KTHREADD = 2
 _IO = (b"rchar", b"wchar", b"read_bytes", b"write_bytes")
 _MOST_READ = 1 << 17  # bytes of one file; an environment may be long
+_LOG_NAME = re.compile(r"\.(?:log|out|err|txt)(?:\.\w{1,20})?$")
+_MOST_FILES = 1000  # open files of a process that are looked at for logs
+_SEARCHED = 16  # looks between two searches for logs among the open files, once a process is no longer young
+_COLLECTS = [b"-I", b"-S", b"-"]  # options of the Python that `triage hang collect` runs
+_HELPERS = {
+    b"multiprocessing.resource_tracker": "resource tracker",
+    b"multiprocessing.semaphore_tracker": "semaphore tracker",
+    b"multiprocessing.forkserver": "forkserver",
+}
 Key = tuple[int, int]  # pid, ticks from boot to its start
 
 
@@ -28,11 +37,16 @@ class Reader:
         self._proc, self._cgroups = proc, cgroups
         self._fixed: dict[Key, dict[str, Any]] = {}
         self._firm: set[Key] = set()
+        self._written: dict[Key, tuple[int, list[str]]] = {}  # looks, and the files that were found at the last search
         self._known: set[Key] = set()
+        self._ours: dict[int, int] = {}  # what we began, with its start
         self._groups: set[int] = set()  # sessions and process groups that the job opened
 
     def read(self, pids: Iterable[int] = (), job: str = "", everything: bool = False) -> list[dict[str, Any]]:
-        """One dict a process. pids: roots, with all that descends from them; job: id of a Slurm job; everything: all but ourselves."""
+        """One dict a process. pids: roots, with all that descends from them; job: id of a Slurm job; everything: all but ourselves.
+
+        Nothing that watches or collects is of the job, though it may run within it.
+        """
         table = {stat["pid"]: stat for stat in self._table()}
         ours = _ancestors(os.getpid(), table)
         if everything:
@@ -41,10 +55,13 @@ class Reader:
             members = self._of_job(table, job) - ours
         else:
             members = self._tree(table, set(pids)) - (ours - set(pids))  # a batch script may watch itself
+            members -= self._begun(table, set(pids))
+        members -= _below({pid for pid in members if self._constants(table[pid])["collects"]}, table)
         keys = {(pid, table[pid]["start"]) for pid in members}
         self._known = keys
         self._fixed = {key: value for key, value in self._fixed.items() if key in keys}
         self._firm &= keys
+        self._written = {key: value for key, value in self._written.items() if key in keys}
         return [self._process(table[pid]) for pid in sorted(members)]
 
     # ------------------------------------------------------------------------------------------ which
@@ -57,19 +74,19 @@ class Reader:
         """Descendants; and what a member left behind: processes handed to init, by the session or group that a member opened."""
         members = {pid for pid in roots if pid in table}
         members |= {pid for pid, stat in table.items() if (pid, stat["start"]) in self._known}
-        children: dict[int, list[int]] = {}
-        for stat in table.values():
-            children.setdefault(stat["ppid"], []).append(stat["pid"])
-        todo = list(members)
-        while todo:
-            for child in children.get(todo.pop(), ()):
-                if child not in members:
-                    members.add(child)
-                    todo.append(child)
+        members = _below(members, table)
         self._groups |= {
             group for pid in members for group in (table[pid]["pgrp"], table[pid]["sid"]) if group in members
         }
         return members | {p for p, s in table.items() if s["pgrp"] in self._groups or s["sid"] in self._groups}
+
+    def _begun(self, table: dict[int, dict[str, Any]], roots: set[int]) -> set[int]:
+        """What we began ourselves, but for what is asked for; it may outlive who began it for a moment."""
+        begun = _below({os.getpid()}, table)
+        begun -= _below(begun & roots, table)
+        self._ours = {pid: start for pid, start in self._ours.items() if pid in table and table[pid]["start"] == start}
+        self._ours.update({pid: table[pid]["start"] for pid in begun if pid in table})
+        return set(self._ours)
 
     def _of_job(self, table: dict[int, dict[str, Any]], job: str) -> set[int]:
         users = [pid for pid, stat in table.items() if pid != _KTHREADD and stat["ppid"] != _KTHREADD]
@@ -92,7 +109,10 @@ class Reader:
             "main_cpu": main["cpu"] if main else None,
             "io": _io(self._get(pid, "io")),
             "main_io": _io(self._get(pid, "task", pid, "io")),
+            "outputs": self._outputs(stat),
         }
+        if found["ranks"] is None:
+            found["exit"] = None  # not ours to see: it reads as zero
         found["frozen"] = self._frozen(str(found.pop("cgroup")))
         return found
 
@@ -115,24 +135,51 @@ class Reader:
             ranks["LOCAL_RANK"] = int(option[1])
         return {
             "name": _short(command) or stat["comm"],
+            "collects": command.split(b"\0")[1:4] == _COLLECTS,
             "comm_then": stat["comm"],  # another program took its place
             "ranks": ranks if environment is not None else None,
             "job": values.get("SLURM_JOB_ID") or values.get("SLURM_JOBID") or "",
             "cgroup": self._text(pid, "cgroup") or "",
-            "outputs": self._outputs(pid),
         }
 
-    def _outputs(self, pid: str) -> list[str]:
-        """Files that its standard output and error go to."""
-        found = []
-        for number in ("1", "2"):
+    def _outputs(self, stat: dict[str, Any]) -> list[str]:
+        """Files that its standard output and error go to, and logs that it writes; which may be opened late, and are searched for seldom."""
+        key = (stat["pid"], stat["start"])
+        looks, found = self._written.get(key, (0, []))
+        is_young = looks & (looks - 1) == 0  # 0, 1, 2, 4, 8 ...
+        if is_young or (looks + stat["pid"]) % _SEARCHED == 0:
+            found = self._search(str(stat["pid"]))
+        self._written[key] = (looks + 1, found)
+        return found
+
+    def _search(self, pid: str) -> list[str]:
+        folder = f"{self._proc}/{pid}/fd"
+        try:
+            numbers = sorted(map(int, os.listdir(folder)))[:_MOST_FILES]  # noqa: PTH208 - for speed
+        except OSError:
+            return []
+        found: list[str] = []
+        for number in numbers:
             try:
-                path = os.readlink(os.path.join(self._proc, pid, "fd", number))  # noqa: PTH115, PTH118 - for speed
+                path = os.readlink(f"{folder}/{number}")  # noqa: PTH115 - for speed
             except OSError:
                 continue
-            if path.startswith("/") and not path.startswith(("/dev/", "/proc/")) and path not in found:
+            if (
+                path in found
+                or not path.startswith("/")
+                or path.startswith(("/dev/", "/proc/"))
+                or path.endswith(" (deleted)")
+            ):
+                continue
+            if number in (1, 2) or (_LOG_NAME.search(path) and self._is_written(pid, number)):
                 found.append(path)
         return found
+
+    def _is_written(self, pid: str, number: int) -> bool:
+        for line in (self._get(pid, "fdinfo", str(number)) or b"").splitlines():
+            if line.startswith(b"flags:"):
+                return int(line[6:], 8) & 3 in (os.O_WRONLY, os.O_RDWR)
+        return False
 
     def _frozen(self, cgroup: str) -> bool:
         """Whether the freezer holds its control group, of either version."""
@@ -190,6 +237,7 @@ def _stat(data: bytes | None) -> dict[str, Any] | None:
         "cpu": (int(fields[11]) + int(fields[12])) / _TICKS,  # seconds
         "threads": int(fields[17]),
         "start": int(fields[19]),
+        "exit": int(fields[49]) if fields[0] == b"Z" and len(fields) > 49 else None,  # as wait() gives it
     }
 
 
@@ -216,6 +264,8 @@ def _short(command: bytes) -> str:
     if not words:
         return ""
     program = os.path.basename(words[0])[:60]  # noqa: PTH119
+    if helper := next((told for module, told in _HELPERS.items() if module in command), None):
+        return f"{program} ({helper})"
     for before, word in zip([*words[:1], *words[1:]], words[1:]):  # noqa: B905 - Python 3.9 has no strict
         if before == "-m":
             return f"{program} -m {word[:60]}"
@@ -230,4 +280,18 @@ def _ancestors(pid: int, table: dict[int, dict[str, Any]]) -> set[int]:
     while pid in table and pid not in found and pid != 1:
         found.add(pid)
         pid = table[pid]["ppid"]
+    return found
+
+
+def _below(tops: set[int], table: dict[int, dict[str, Any]]) -> set[int]:
+    """These and all that descends from them."""
+    children: dict[int, list[int]] = {}
+    for stat in table.values():
+        children.setdefault(stat["ppid"], []).append(stat["pid"])
+    found, todo = set(tops), list(tops)
+    while todo:
+        for child in children.get(todo.pop(), ()):
+            if child not in found:
+                found.add(child)
+                todo.append(child)
     return found

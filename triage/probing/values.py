@@ -15,7 +15,8 @@ _LAUNCHED = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PRO
 class Process:
     """cpu, main_cpu: seconds of all threads and of the main one; io: bytes (rchar, wchar, read_bytes, write_bytes); None: not readable.
 
-    ranks: what its environment says of its rank, by variable; None where that is not readable. outputs: files of its stdout and stderr.
+    ranks: what its environment says of its rank, by variable; None where that is not readable. outputs: files of its stdout and
+    stderr, and logs that it holds open to write. exit: of one that has ended and is still listed (state Z), as wait() gives it.
     """
 
     node: str
@@ -35,6 +36,12 @@ class Process:
     ranks: Mapping[str, int] | None = field(default_factory=dict)
     frozen: bool = False
     outputs: tuple[str, ...] = ()
+    exit: int | None = None
+
+    @property
+    def told(self) -> str:
+        """By number and program, for a person."""
+        return f"pid {self.pid} ({self.name})"
 
     @property
     def key(self) -> Key:
@@ -56,8 +63,17 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True)
+class Sockets:
+    """Of a process. listens: ports and paths that it takes connections at; connected: how many it has, beside its standard streams."""
+
+    listens: tuple[str, ...] = ()
+    connected: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class NodeView:
-    """devices: None where they were not asked for; absent: why there are no readings; problem: why the node is not seen at all."""
+    """devices, sockets (by pid): None where they were not asked for; absent: why there are no readings; problem: why the node is not
+    seen at all; ended: how those ended, as wait() gives it, that were there at the last look; empty where the kernel does not tell."""
 
     node: str
     processes: tuple[Process, ...] = ()
@@ -65,6 +81,8 @@ class NodeView:
     absent: tuple[str, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)
     problem: str = ""
+    sockets: Mapping[int, Sockets] | None = None
+    ended: Mapping[Key, int] = field(default_factory=dict)
 
 
 def node_view(node: str, answer: Mapping[str, Any]) -> NodeView:
@@ -76,7 +94,12 @@ def node_view(node: str, answer: Mapping[str, Any]) -> NodeView:
         None if devices is None else tuple(_device(node, found) for found in devices),
         tuple(str(why) for why in answer["absent"]),
         {str(path): int(size) for path, size in answer["sizes"].items()},
+        sockets=None if answer.get("sockets") is None else _sockets(answer["sockets"]),
     )
+
+
+def _sockets(found: Mapping[str, Any]) -> dict[int, Sockets]:
+    return {int(pid): Sockets(tuple(map(str, listens)), int(connected)) for pid, (listens, connected) in found.items()}
 
 
 def _process(node: str, found: Mapping[str, Any]) -> Process:
@@ -99,6 +122,7 @@ def _process(node: str, found: Mapping[str, Any]) -> Process:
         ranks=None if ranks is None else {str(name): int(rank) for name, rank in ranks.items()},
         frozen=bool(found["frozen"]),
         outputs=tuple(found["outputs"]),
+        exit=None if found["exit"] is None else int(found["exit"]),
     )
 
 

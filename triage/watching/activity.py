@@ -7,8 +7,8 @@ their own, and go on in a hang.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from statistics import median
 
 from triage.probing.values import Key, NodeView, Process, ranks_of
@@ -37,7 +37,8 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """words: of what is progress, "" for none. small: bytes moved that may be those of a watchdog. readable: of any process."""
+    """words: of what is progress, "" for none. small: bytes moved that may be those of a watchdog. readable: of any process.
+    ended: how those ended that were there at the last look, where that is known."""
 
     seconds: float = 0.0
     done: tuple[Done, ...] = ()
@@ -47,6 +48,11 @@ class Activity:
     compiling: str = ""
     readable: bool = False
     new: tuple[Process, ...] = ()
+    ended: Mapping[Key, int] = field(default_factory=dict)
+
+    @property
+    def everyone(self) -> list[Process]:
+        return [*(one.process for one in self.done), *self.new]
 
 
 @dataclass(slots=True)
@@ -70,7 +76,8 @@ class Moves:
         seconds = max(now - then, 1e-3)
         done = tuple(_done(before[key], process, seconds) for key, process in seen.items() if key in before)
         new = tuple(process for key, process in seen.items() if key not in before)
-        return self._judged(done, new, seconds, beats)
+        ended = {key: status for view in views for key, status in view.ended.items()}
+        return replace(self._judged(done, new, seconds, beats), ended=ended)
 
     def _judged(self, done: tuple[Done, ...], new: tuple[Process, ...], seconds: float, beats: int) -> Activity:
         begun = sum(sum(process.io[:2]) for process in new if process.io)

@@ -17,12 +17,14 @@ _FULL = 95.0
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """words: what the readings say; working: whether any changes; enough: whether there are enough to say; slowed: those held back."""
+    """words: what the readings say; working: whether any changes; enough: whether there are enough to say; slowed: those held back;
+    loaded: whether any is not idle."""
 
     words: tuple[str, ...] = ()
     working: str = ""
     enough: bool = False
     slowed: tuple[str, ...] = ()
+    loaded: bool = False
 
 
 @dataclass(slots=True)
@@ -55,7 +57,8 @@ class Readings:
             for key, kept in self._kept.items()
             if kept[-1][1].throttled
         )
-        return Window((*_steady(told), *self._silent()), working, enough, slowed)
+        loaded = any(value > _IDLE for values in told.values() for value in values)
+        return Window((*_steady(told), *self._silent()), working, enough, slowed, loaded)
 
     def _silent(self) -> Iterable[str]:
         for node, why in self._absent.items():

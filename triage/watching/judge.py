@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from triage.probing.values import NodeView, Process
 from triage.text import how_many, rank_ranges
 from triage.watching.activity import Activity, Moves
+from triage.watching.ends import Ends
 from triage.watching.gpus import Readings, Window
+from triage.watching.idle import waits_for_work
 from triage.watching.quiet import Quiet
 from triage.watching.suspects import Ranks
 from triage.watching.values import LogView, Options, Round, Scheduled, State, Status, Suspect
@@ -19,8 +20,8 @@ _EXCUSED = 4.0  # times the limit: so long may a phase that computes go on witho
 _COMPUTING = ("compile", "evaluation", "dataset", "first step")
 _LONG = 0.5  # of the hang time, after which a phase is told as long
 _SLOW = 2.0  # times the usual time of a step
-_BUSY = 0.1  # of a core; a busy machine gives no more
-_RECENT = 5  # rounds
+_RESUMED = 5  # rounds after it was suspended
+_NAMED = 4  # processes
 _ASK = 30  # rounds between two readings of GPUs while all is well
 
 
@@ -31,19 +32,21 @@ class Judge:
     options: Options
     _moves: Moves = field(default_factory=Moves)
     _ranks: Ranks = field(default_factory=Ranks)
+    _ends: Ends = field(default_factory=Ends)
     _readings: Readings = field(default_factory=Readings)
     _quiet: Quiet = field(init=False)
     _sizes: dict[tuple[str, str], int] = field(default_factory=dict)
     _rounds: int = 0
     _limit: float = 0.0
     _last: Activity | None = None
-    _busy: deque[int] = field(default_factory=lambda: deque(maxlen=_RECENT))  # processes on a CPU
+    _moved: bool = False
+    _stood: int = 0  # the round in which it was suspended last: its steps took longer for that
 
     def __post_init__(self) -> None:
         self._quiet = Quiet(self.options.period)
 
     @property
-    def wants_devices(self) -> bool:
+    def wants_more(self) -> bool:
         return self._rounds % _ASK == 0 or self._quiet.any >= self.options.hang_time / 2
 
     def take(self, seen: Round) -> Status:
@@ -55,20 +58,24 @@ class Judge:
         beats = log.grew if log and log.only_beats else 0
         activity = self._moves.compare(seen.nodes, seen.now, beats) if seen.processes else None
         self._readings.take(seen.nodes, seen.now)
+        self._ends.take(seen.nodes, self._ranks.known)
         if activity is not None:
-            self._ranks.take(activity, hidden)
+            self._ranks.take(activity, hidden, seen.touched)
             self._quiet.activity(activity)
-            self._busy.append(sum((one.main_cores or 0.0) > _BUSY for one in activity.done))
+        elif seen.processes:  # at the first look nothing moved yet, but who is there, and stopped, is seen
+            self._ranks.take(Activity(new=tuple(p for view in seen.nodes for p in view.processes)), hidden)
         self._last = activity
         self._grown(seen.nodes)
         self._quiet.logs(log)
         window = self._readings.window(seen.now - self._quiet.any)
         if window.working and self._quiet.any >= self.options.hang_time / 2:
             self._quiet.progress(window.working)
+        self._moved = self._moved or bool(self._quiet.why)
         status = self._state(seen, [p for view in seen.nodes for p in view.processes if p.state not in "ZX"], window)
         step = max(log.steps.values(), default=None) if log else None
         quiet = self._quiet.seconds(log, seen.processes)
-        return replace(status, phase=log.phase if log else "", step=step, quiet=quiet, limit=self._limit)
+        phase = log.phase if log else ""
+        return replace(status, phase=phase, step=step, quiet=quiet, limit=self._limit, moved=self._moved)
 
     def _grown(self, nodes: tuple[NodeView, ...]) -> None:
         """A checkpoint that is being written grows."""
@@ -83,15 +90,16 @@ class Judge:
     def _state(self, seen: Round, living: list[Process], window: Window) -> Status:
         told = seen.scheduled
         if told.state in ("queued", "suspended", "preempted", "finished"):
-            state: State = told.state
-            return Status(state, (told.words,))
+            failed = told.state == "finished" and told.failed
+            state: State = "failed" if failed else told.state
+            return Status(state, (told.words, *(_failure(seen.log) if failed else ())))
         hidden = tuple(f"{view.node} is not seen: {view.problem}" for view in seen.nodes if view.problem)
         if seen.processes and not living and not hidden:
-            return self._without_processes(told)
+            return self._without_processes(told, seen.log)
         if held := self._held(living):
-            return Status(
-                "suspended", held, self._ranks.suspects({}) if len(self._ranks.stopped()) < len(living) else ()
-            )
+            self._stood = self._rounds
+            are_all = all(map(self._ranks.is_stopped, living))
+            return Status("suspended", held, () if are_all else self._ranks.suspects({}))
         log = seen.log
         if log and not seen.processes and log.phase == "end" and (log.quiet or 0) >= 2 * self.options.period:
             return Status("finished", (f"the log ends with: {log.said}",))
@@ -100,29 +108,38 @@ class Judge:
             return self._silent(seen, living, window, hidden, quiet)
         if hidden and len(hidden) == len(seen.nodes) and (log is None or log.quiet is None):
             return Status("unseen", hidden)
-        return self._moving(log, window, hidden)
+        return self._moving(log, window, hidden, len(living) if seen.processes else 0)
 
-    def _without_processes(self, told: Scheduled) -> Status:
+    def _without_processes(self, told: Scheduled, log: LogView | None) -> Status:
         """Where no scheduler is asked, a job without processes has ended; Slurm's may be between two steps."""
         if told.state == "running":
             return Status("unseen", ("the scheduler says that the job runs, but no process of it is seen",))
         if told.words:
             return Status("unseen", (told.words, "no process of it is seen"))
-        return Status("finished", ("no process of it is there any more",))
+        if bad := self._ends.bad():
+            return Status("failed", (bad, *_failure(log)))
+        if log and log.failure and not self._ends.well():
+            return Status("failed", ("no process of it is there any more", *_failure(log)))
+        return Status("finished", (self._ends.well() or "no process of it is there any more", *_failure(log)))
 
     def _held(self, living: list[Process]) -> tuple[str, ...]:
-        """Stopped ranks, or all processes where no rank is known; what is frozen."""
+        """Stopped ranks, or processes where no rank is known; what is frozen. Until they go on, however long that is."""
         frozen = [process for process in living if process.frozen]
         if frozen and len(frozen) * 2 > len(living):
             return (f"{how_many(len(frozen), 'process', 'processes')} frozen by the control group's freezer",)
-        stopped = self._ranks.stopped()
-        if living and all(process.state in "Tt" for process in living):
+        if living and all(map(self._ranks.is_stopped, living)):
             return (f"all of its {how_many(len(living), 'process', 'processes')} stopped by SIGSTOP (state T)",)
-        if stopped and len(stopped) == len(self._ranks.alive):
+        rests = self._quiet.any >= 2 * self.options.period
+        stopped, alive = self._ranks.stopped(above=rests), self._ranks.alive
+        if not stopped:
+            return ()
+        if len(stopped) == len(alive) > 1 and self._ranks.numbered:
             return (f"all of its {how_many(len(stopped), 'rank')} stopped by SIGSTOP (state T)",)
-        if stopped and self._quiet.any < self._limit:
-            return (f"stopped by SIGSTOP (state T): rank {rank_ranges(stopped)} of {len(self._ranks.alive)}",)
-        return ()
+        if self._ranks.numbered:
+            ranks = [who for who in stopped if isinstance(who, int)]
+            return (f"stopped by SIGSTOP (state T): rank {rank_ranges(ranks)} of {len(alive)}",)
+        names = ", ".join(process.told for process in list(stopped.values())[:_NAMED])
+        return (f"stopped by SIGSTOP (state T): {names}, of {how_many(len(living), 'process', 'processes')}",)
 
     def _silent(
         self, seen: Round, living: list[Process], window: Window, hidden: tuple[str, ...], quiet: float
@@ -135,6 +152,8 @@ class Judge:
             return Status("unseen", (f"no sign of progress for {span(quiet)}, but not all is seen", *why))
         if excuse := self._excuse(log, window, quiet):
             return Status("phase", excuse)
+        if not self._ranks.numbered and not window.loaded and (waits := waits_for_work(seen)):
+            return Status("idle", (waits, f"nothing moved for {span(quiet)}"))
         suspects = self._ranks.suspects(log.steps if log else {})
         words = [
             f"no progress for {span(quiet)} (limit {span(self._limit)})",
@@ -151,13 +170,21 @@ class Judge:
         return (f"{log.phase} for {span(log.phase_age)}", f"{busy}: it computes") if busy else ()
 
     def _computing(self) -> str:
-        busy = max(self._busy, default=0)
-        return f"{how_many(busy, 'process', 'processes')} on a CPU" if busy else ""
+        busy = self._ranks.working()
+        more = f" and {len(busy) - _NAMED} more" if len(busy) > _NAMED else ""
+        return f"on a CPU: {', '.join(busy[:_NAMED])}{more}" if busy else ""
 
-    def _moving(self, log: LogView | None, window: Window, hidden: tuple[str, ...]) -> Status:
+    def _moving(self, log: LogView | None, window: Window, hidden: tuple[str, ...], there: int) -> Status:
         if window.slowed:
             return Status("slow", (*window.slowed, *hidden), (Suspect("throttled", window.slowed[0]),))
-        if log and log.step_time and log.usual and _is_slow(log.step_time, log.usual, self.options.period):
+        resumed = self._stood and self._rounds - self._stood <= _RESUMED
+        if (
+            not resumed
+            and log
+            and log.step_time
+            and log.usual
+            and _is_slow(log.step_time, log.usual, self.options.period)
+        ):
             words = f"a step takes {span(log.step_time)}, {log.step_time / log.usual:.1f} times as long as before ({span(log.usual)})"
             return Status("slow", (words, *hidden), self._ranks.suspects(log.steps))
         if log and log.phase not in ("", "train", "end") and log.phase_age >= _LONG * self.options.hang_time:
@@ -167,7 +194,14 @@ class Judge:
             )
         if self._last is not None and self._last.compiling:
             return Status("phase", (f"compile: {self._last.compiling} at work", *hidden))
-        return Status("running", (*filter(None, (self._quiet.why,)), *hidden))
+        first = self._first(there) if self._rounds == 1 else ""
+        return Status("running", (*filter(None, (self._quiet.why or first,)), *hidden))
+
+    def _first(self, there: int) -> str:
+        """At the first look nothing can have moved. there: processes."""
+        seen = f"{how_many(there, 'process', 'processes')}, " if there else ""
+        limit = f"hung after {span(self._limit)} without progress"
+        return f"{seen}looked at each {span(self.options.period)}; {limit}"
 
     def _seen(self, seen: Round, living: list[Process], window: Window) -> list[str]:
         """What stood still, and what did not but is no progress."""
@@ -180,7 +214,7 @@ class Judge:
                 words.append(
                     f"{busy}, which is no progress by itself: what waits may spin, and a computation without output looks the same"
                 )
-            words += [*window.words, *filter(None, (self._ranks.alike(),))]
+            words += [*window.words, *filter(None, (self._ranks.alike(),)), *self._ranks.defunct()[:_NAMED]]
         log = seen.log
         if log is not None:
             words += _said(log)
@@ -189,13 +223,19 @@ class Judge:
         return words
 
 
+def _failure(log: LogView | None) -> tuple[str, ...]:
+    return (f"the log says: {log.failure}",) if log and log.failure else ()
+
+
 def _said(log: LogView) -> list[str]:
-    words = [f"the last line of progress: {log.said}"] if log.said else ["the logs never showed a step"]
+    last = "the last line of progress" if log.shows else "the last line of the log that was new"
+    words = [f"{last}: {log.said}"] if log.said else ["the logs never showed a step"]
     if log.phase and log.phase != "train":
         words.append(f"phase by the log: {log.phase}")
     if log.only_beats:
         words.append("what the log prints since is no progress: signs of life, warnings, errors")
     words += [f"log not read: {problem}" for problem in log.problems]
+    words += _failure(log)
     return [*words, *_spread(log.steps)]
 
 

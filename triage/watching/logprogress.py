@@ -9,14 +9,14 @@ from statistics import median
 
 from triage.domain import LogLine
 from triage.watching.limits import learned
-from triage.watching.phases import Told, kind
+from triage.watching.phases import Told, kind, raised
+from triage.watching.speeds import Speeds
 from triage.watching.values import LogView, Phase
 
 NO_RANK = -1
 _KEPT = 64  # values of each kind
+_TICKS = 2.5  # seconds: three ticks of a clock of whole seconds
 _KINDS = 2000  # kinds of line that are known; more are no news
-_RECENT = 3  # steps that tell the speed of now
-_BEFORE = 8  # steps that tell the usual one
 
 
 @dataclass(slots=True)
@@ -34,9 +34,11 @@ class LogProgress:
     _since: float = 0.0
     _at: float | None = None  # of the last progress
     _said: str = ""
+    _shows: bool = False  # whether that shows work, and is not only a line that is new
+    _failure: str = ""
     _gaps: dict[str, deque[float]] = field(default_factory=dict)  # silences by phase
-    _speeds: deque[float] = field(default_factory=lambda: deque(maxlen=_KEPT))  # seconds a step, one of each look
-    _from: dict[int, _Last] = field(default_factory=dict)  # where the next of them is measured from
+    _speeds: Speeds = field(default_factory=Speeds)
+    _from: dict[int, _Last] = field(default_factory=dict)  # where the time of the next steps is measured from
     _known: set[str] = field(default_factory=set)
     _grew: int = 0
     _news: bool = False
@@ -49,15 +51,34 @@ class LogProgress:
         """history: lines that were there before we looked: their own stamps tell the time, and they are no progress of now."""
         times = [line.time.timestamp() for line in lines if line.time] if history else []
         offset = now - times[-1] if times else 0.0
+        least = _least(times)
         at = times[0] + offset if times else now
         for line in lines:
             if history and line.time:
                 at = max(at, min(now, line.time.timestamp() + offset))
             self._line(line, at, measured=not history or bool(times))
             if history and times:
-                self._measure()
-        self._measure()
+                self._measure(least)
+        self._measure(least)
+        if history:
+            self._from.clear()  # from here on the clock is ours
         self._grew += 0 if history else size
+
+    def earlier(self, lines: Sequence[LogLine]) -> None:
+        """A piece of the log from long before: what its stamps tell of the usual time of a step."""
+        first: dict[int, _Last] = {}
+        least = _least([line.time.timestamp() for line in lines if line.time])
+        for line in lines:
+            number = Told(line).step if line.time else None
+            if line.time is None or number is None:
+                continue
+            rank, at = NO_RANK if line.rank is None else line.rank, line.time.timestamp()
+            start = first.setdefault(rank, _Last(number, at))
+            if number < start.step:
+                first[rank] = _Last(number, at)
+            elif number > start.step and at - start.at > least:
+                self._speeds.take_earlier((at - start.at) / (number - start.step), number - start.step)
+                first[rank] = _Last(number, at)
 
     def begun(self, at: float) -> None:
         """When the last of what was there before was written, as far as is known."""
@@ -69,7 +90,7 @@ class LogProgress:
         """Another run writes: its first step may come at a lower number."""
         self.steps.clear()
         self._enter("launch", now, measured=False)
-        self._progress(now, "the log begins anew", measured=False)
+        self._progress(now, "the log begins anew", measured=False, shows=True)
 
     def problem(self, file: str, why: str) -> None:
         if why:
@@ -79,17 +100,17 @@ class LogProgress:
 
     def look(self, now: float) -> LogView:
         """Where it stands; what came since is forgotten."""
-        recent = list(self._speeds)[-_RECENT:]
-        before = list(self._speeds)[:-_RECENT]
         view = LogView(
             phase=self.phase,
             phase_age=max(0.0, now - self._since),
             steps={rank: last.step for rank, last in sorted(self.steps.items())},
             quiet=None if self._at is None else max(0.0, now - self._at),
             said=self._said,
+            shows=self._shows,
+            failure=self._failure,
             limit=learned(self._gaps.get(self.phase, ())),
-            step_time=median(recent) if len(recent) == _RECENT else None,
-            usual=median(before) if len(before) >= _BEFORE else None,
+            step_time=self._speeds.now,
+            usual=self._speeds.usual,
             trained=self._trained,
             grew=self._grew,
             only_beats=self._beats and not self._news,
@@ -104,15 +125,16 @@ class LogProgress:
         if not line.text.strip():
             return
         told = Told(line)
+        self._failure = self._failure or raised(line)
         if told.worked:
             self._step(line, told.step, at, measured)
         elif told.done:
             self._leave(told.done, at, measured)
-            self._progress(at, line.text, measured)
+            self._progress(at, line.text, measured, shows=True)
         elif told.phase:
             if told.phase != self.phase:
                 self._enter(told.phase, at, measured)
-                self._progress(at, line.text, measured)
+                self._progress(at, line.text, measured, shows=True)
             elif self._is_news(line):
                 self._progress(at, line.text, measured)
             else:
@@ -144,19 +166,21 @@ class LogProgress:
         if self.phase != "train":
             self._enter("train", at, measured)
         self._trained = True
-        self._progress(at, line.text, measured)
+        self._progress(at, line.text, measured, shows=True)
 
-    def _measure(self) -> None:
-        """The time of a step since the last look, of all ranks; what lay between two phases is none."""
-        times = []
+    def _measure(self, least: float = 0.0) -> None:
+        """The time of a step since the last look, of all ranks; what lay between two phases is none. least: seconds to measure over."""
+        times, steps = [], []
         for rank, last in self.steps.items():
             start = self._from.setdefault(rank, _Last(last.step, max(last.at, self._since)))
-            if last.step > start.step and last.at > start.at:
-                times.append((last.at - start.at) / (last.step - start.step))
-            if last.step != start.step:
+            if last.step > start.step and last.at - start.at > least:
+                steps.append(last.step - start.step)
+                times.append((last.at - start.at) / steps[-1])
+                self._from[rank] = _Last(last.step, last.at)
+            elif last.step < start.step:
                 self._from[rank] = _Last(last.step, last.at)
         if times:
-            self._speeds.append(median(times))
+            self._speeds.take(median(times), max(steps))
 
     def _enter(self, phase: Phase, at: float, measured: bool) -> None:
         self._from.clear()
@@ -169,10 +193,17 @@ class LogProgress:
         if self.phase == phase:
             self._enter("train" if self._trained else "", at, measured)
 
-    def _progress(self, at: float, text: str, measured: bool) -> None:
+    def _progress(self, at: float, text: str, measured: bool, shows: bool = False) -> None:
+        """shows: it shows work; a line that is only new is progress while nothing better is known."""
         if measured and self._at is not None and self.phase == "train" and self._since <= self._at:
             self._keep("train", at - self._at)
-        self._at, self._said, self._news = at, text.strip()[:200], True
+        self._at, self._said, self._shows, self._news = at, text.strip()[:200], shows, True
+        self._failure = "" if shows else self._failure
 
     def _keep(self, phase: str, seconds: float) -> None:
         self._gaps.setdefault(phase, deque(maxlen=_KEPT)).append(max(0.0, seconds))
+
+
+def _least(stamps: Sequence[float]) -> float:
+    """Seconds over which such stamps tell a speed: where they are of whole seconds, many steps may fall into one."""
+    return _TICKS if stamps and all(stamp.is_integer() for stamp in stamps) else 0.0

@@ -4,56 +4,71 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Literal, Protocol
 
+from triage.probing.held import Held
 from triage.probing.probe import Probe
 from triage.probing.values import NodeView, ranks_of
 from triage.watching.judge import Judge
 from triage.watching.tails import Logs
 from triage.watching.values import LogView, Options, Round, Scheduled, State, Status, Suspect
 
-News = Literal["hung", "suspects changed", "suspended", "moving again", "ended"]
+News = Literal["hung", "suspects changed", "suspended", "moving again", "ended", "failed"]
 
+_SILENT = "its file system does not answer"
 _TICK = 0.25  # seconds: so long a signal may wait
 _SLOW_TO_ASK = 30.0  # seconds between two questions to a scheduler
-_ENDED: tuple[State, ...] = ("finished", "preempted")
+_READING = 20.0  # seconds that the file system of the logs has to answer
+_ENDED: tuple[State, ...] = ("finished", "failed", "preempted")
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
     """What is watched. probe: None: logs alone; scheduled: None: no scheduler is asked; outputs: whether the files that the processes
-    write to are read as logs too."""
+    write to are read as logs too; job: its id of Slurm."""
 
     name: str
     probe: Probe | None
     logs: Logs
     scheduled: Callable[[], Scheduled] | None = None
     outputs: bool = False
+    job: str = ""
 
 
 @dataclass(slots=True)
 class Notices:
-    """What of the states is news: once a hang, again when its suspects change, when it is over."""
+    """What of the states is news: once a hang, again when its suspects change, when it is over; a failure always."""
 
     hang_time: float
     _told: State | None = None
     _who: tuple[tuple[str, int | None], ...] = ()
     _held: float | None = None
 
+    @property
+    def standing(self) -> bool:
+        """Whether somebody was told of what still is: a hang, or a job that was suspended for as long."""
+        return self._told is not None
+
     def due(self, status: Status, now: float) -> News | None:
         if status.state == "hung":
             return self._hung(status)
         if status.state == "suspended":
             self._held = now if self._held is None else self._held
-            if self._told is None and now - self._held >= self.hang_time:
-                self._told = "suspended"
+            if self._told != "suspended" and now - self._held >= self.hang_time:
+                self._told, self._who = "suspended", ()
                 return "suspended"
             return None
         self._held = None
-        if self._told is None or status.state == "unseen":
+        told = self._told
+        if status.state == "unseen":
             return None
         self._told, self._who = None, ()
+        if status.state == "failed":
+            return "failed"
+        if told is None:
+            return None
         return "ended" if status.state in _ENDED else "moving again"
 
     def _hung(self, status: Status) -> News | None:
@@ -66,64 +81,107 @@ class Notices:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What one look came to. changed: against the look before; news: of what somebody should be woken."""
+    """What one look came to. changed: against the look before; news: of what somebody should be woken; at: when it was made."""
 
     status: Status
     changed: bool
     news: News | None
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+class Teller(Protocol):
+    """Is given each look, and a moment now and then between two."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether it still collects from the job, or makes something of it."""
+        ...
+
+    def tell(self, told: Told) -> None: ...
+
+    def tick(self) -> None: ...
 
 
 class Watcher:
-    """tell: is given each look; stopped: whether to end now; clock: seconds that only grow."""
+    """stopped: whether to end now; clock: seconds that only grow."""
 
     def __init__(
         self,
         target: Target,
         options: Options,
-        tell: Callable[[Told], None],
+        teller: Teller,
         stopped: Callable[[], bool],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._target, self._options, self._tell, self._stopped, self._clock = target, options, tell, stopped, clock
+        self._target, self._options, self._teller, self._stopped, self._clock = target, options, teller, stopped, clock
         self._judge = Judge(options)
         self._notices = Notices(options.hang_time)
-        self._before: tuple[State, tuple[Suspect, ...]] | None = None
+        self._before: tuple[State, bool] | None = None
+        self._who: tuple[Suspect, ...] = ()
         self._scheduled = Scheduled()
         self._asked: float | None = None
         self._paths: tuple[str, ...] = ()
+        self._reading = Held()
+        self._log_before: LogView | None = None
+
+    @property
+    def standing(self) -> bool:
+        """Whether it hangs, or was suspended for the hang time."""
+        return self._notices.standing
 
     def run(self, looks: int | None = None, until_hung: bool = False) -> Status:
-        """The last status. looks: at most so many; None: until the job ends, or with until_hung is hung."""
+        """The last status. looks: at most so many; None: until the job ends, or with until_hung is hung and that was looked into."""
         done = 0
         due = self._clock()
         while True:
             status = self.look()
             done += 1
-            if status.state in _ENDED or (until_hung and status.state == "hung") or done == looks:
+            if status.state in _ENDED or done == looks:
                 break
             due = max(due + self._options.period, self._clock())
-            if not self._wait(due):
+            ends = until_hung and self._notices.standing
+            if not self._wait(due, while_busy=ends) or (ends and not self._teller.busy):
                 break
-        self._target.logs.close()
+        while looks is not None and self._teller.busy and not self._stopped():
+            self._wait(self._clock() + self._options.period, while_busy=True)
+        if not self._reading.busy:
+            self._target.logs.close()
         return status
 
     def look(self) -> Status:
         now = self._clock()
         target = self._target
-        nodes = target.probe.look(self._judge.wants_devices, self._paths) if target.probe else ()
-        if target.outputs:
-            target.logs.add(_outputs(nodes))
-        log = self._log(now)
+        nodes = target.probe.look(self._judge.wants_more, self._paths) if target.probe else ()
+        log = self._log(now, _outputs(nodes) if target.outputs else [])
         self._paths = log.paths if log else ()
-        seen = Round(self._clock(), tuple(nodes), self._ask(now), log, target.probe is not None)
+        seen = Round(self._clock(), tuple(nodes), self._ask(now), log, target.probe is not None, self._teller.busy)
         status = self._judge.take(seen)
-        shape = (status.state, tuple(Suspect(s.cause, "", s.rank, s.node, s.pid) for s in status.suspects))
-        self._tell(Told(status, shape != self._before, self._notices.due(status, now)))
-        self._before = shape
+        who = tuple(Suspect(s.cause, "", s.rank, s.node, s.pid) for s in status.suspects)
+        shape = (status.state, status.moved)
+        is_same = shape == self._before and who in ((), self._who)  # one that stands out no more is no change
+        self._teller.tell(Told(status, not is_same, self._notices.due(status, now)))
+        self._before, self._who = shape, who if who or shape != self._before else self._who
         return status
 
-    def _log(self, now: float) -> LogView | None:
-        return self._target.logs.look(now) if self._target.logs else None
+    def _log(self, now: float, more: Sequence[str]) -> LogView | None:
+        """more: logs that may be new. Where their file system does not answer, that is told, and nothing is known of progress."""
+        logs = self._target.logs
+
+        def read() -> LogView | None:
+            logs.add(more)
+            return logs.look(now) if logs else None
+
+        if not logs and not more:
+            return None
+        view = self._reading.within(_READING, read)
+        if self._reading.busy:
+            return (
+                replace(self._log_before, grew=0, quiet=None, problems=(_SILENT,))
+                if self._log_before
+                else LogView(problems=(_SILENT,))
+            )
+        self._log_before = view
+        return view
 
     def _ask(self, now: float) -> Scheduled:
         pause = max(self._options.period, _SLOW_TO_ASK)
@@ -131,11 +189,12 @@ class Watcher:
             self._scheduled, self._asked = self._target.scheduled(), now
         return self._scheduled
 
-    def _wait(self, until: float) -> bool:
-        """False: to be stopped."""
+    def _wait(self, until: float, while_busy: bool = False) -> bool:
+        """False: to be stopped. while_busy: no longer than the teller is."""
         while not self._stopped():
+            self._teller.tick()
             left = until - self._clock()
-            if left <= 0:
+            if left <= 0 or (while_busy and not self._teller.busy):
                 return True
             time.sleep(min(left, _TICK))
         return False

@@ -6,6 +6,7 @@ import re
 
 from triage.domain import LogLine
 from triage.evidence.progress import is_other_work, step_of
+from triage.heads import split
 from triage.watching.values import Phase
 
 _PHASES: tuple[tuple[Phase, re.Pattern[str]], ...] = (
@@ -62,7 +63,16 @@ _BEAT = re.compile(
     r"|^\W*(?:gpu|cpu|mem\w*|ram|disk)[\w ./]{0,20}[:=]",
     re.IGNORECASE,
 )
-_TROUBLE = re.compile(r"\bTraceback \(most recent|timed? ?out\b|\bretry", re.IGNORECASE)
+_TROUBLE = re.compile(
+    r"\bTraceback \(most recent|timed? ?out\b|\bretry|^\s*usage:|^\S{1,60}: (?:cannot|can't|invalid|unrecognized|unknown|missing|no such)\b|command not found|No such file",
+    re.IGNORECASE,
+)
+_RAISED = re.compile(
+    r"(?:[A-Za-z_]\w{0,60}\.){0,6}[A-Z]\w{0,60}(?:Error|Exception|Interrupt)(?::|\s*$)"
+    r"|Segmentation fault|Killed$|Aborted\b|Bus error|Floating point exception|terminate called|srun: error:|slurmstepd: error:|mpirun noticed"
+)
+_OVER = re.compile(r"\b(?:done|finished|completed?|ended)\b", re.IGNORECASE)
+_ENDS: tuple[Phase, ...] = ("compile", "evaluation", "dataset")  # phases that a line may end in its own words
 _PATH = re.compile(r"(/(?:[\w.@=+-]{1,120}/){0,24}[\w.@=+-]{1,120})")
 _DIGITS = re.compile(r"\d+")
 MOST = 600  # characters of a line that are looked at
@@ -80,6 +90,8 @@ class Told:
         self.step = step.number if step else None
         self.done: Phase = "checkpoint" if _SAVED.search(text) else "evaluation" if _EVALUATED.search(text) else ""
         self.phase: Phase = "" if self.worked else self._opened(text, line)
+        if self.phase in _ENDS and _OVER.search(text):
+            self.done, self.phase = self.phase, ""
         self.beat = not self.worked and not self.done and not self.phase and is_beat(line)
         self.paths: tuple[str, ...] = tuple(_PATH.findall(text)[:2]) if self.phase == "checkpoint" else ()
 
@@ -96,6 +108,14 @@ def is_beat(line: LogLine) -> bool:
     """Does it say no more than that something lives, waits, retries or failed?"""
     text = line.text[:MOST]
     return line.level in ("warning", "error", "fatal") or bool(_BEAT.search(text) or _TROUBLE.search(text))
+
+
+def raised(line: LogLine) -> str:
+    """What ended the program, if the line says such a thing: an exception, a signal; "" else."""
+    text = split(line.text[:MOST])[1].strip()
+    if not _RAISED.match(text) and line.level != "fatal":
+        return ""
+    return (f"rank {line.rank}: " if line.rank is not None else "") + text[:300]
 
 
 def kind(text: str) -> str:

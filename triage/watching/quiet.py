@@ -45,7 +45,9 @@ class Quiet:
             return
         if self.log is None or view.quiet < self.log:
             self.log = view.quiet
-            self.why = f"the log said: {view.said}" if view.said else self.why
+            self.why = (
+                f"{'the log said' if view.shows else 'a new line in the log'}: {view.said}" if view.said else self.why
+            )
 
     def progress(self, why: str) -> None:
         self.strong, self.any, self.why = 0.0, 0.0, why

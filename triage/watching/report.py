@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import timedelta
 from typing import Any
 
 from triage.redact import redact
@@ -12,6 +12,7 @@ from triage.watching.values import Status, Suspect
 from triage.watching.words import span
 
 SCHEMA = "triage.watch/1"
+_SAID = {"hung": "HUNG", "failed": "FAILED"}
 
 
 def with_diagnosis(status: Status, diagnosis: dict[str, Any] | None) -> Status:
@@ -20,10 +21,13 @@ def with_diagnosis(status: Status, diagnosis: dict[str, Any] | None) -> Status:
         return status
     told = diagnosis["suspects"]
     node = told["nodes"][0] if len(told["nodes"]) == 1 else ""
+    by = "by what was collected"
     if told["ranks"]:
-        found = [Suspect("stacks", f"rank {rank}, by what was collected", rank, node) for rank in told["ranks"]]
+        found = [Suspect("stacks", f"rank {rank}, {by}", rank, node) for rank in told["ranks"]]
+    elif told.get("pids"):
+        found = [Suspect("stacks", f"pid {pid}, {by}", None, node, pid) for pid in told["pids"]]
     else:
-        found = [Suspect("stacks", f"node {name}, by what was collected", None, name) for name in told["nodes"]]
+        found = [Suspect("stacks", f"node {name}, {by}", None, name) for name in told["nodes"]]
     return replace(status, suspects=tuple(found))
 
 
@@ -36,14 +40,17 @@ def as_json(
 ) -> dict[str, Any]:
     """The object of docs/watch.md; collected, diagnosis: of the hang."""
     status = told.status
+    since = told.at - timedelta(seconds=status.quiet) if status.state == "hung" else None
     return {
         "schema": SCHEMA,
-        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "time": told.at.isoformat(timespec="seconds"),
         "target": target,
         "state": status.state,
         "news": told.news,
-        "words": [redact(word) for word in (*status.words, *problems)],
+        "words": [redact(word) for word in status.words],
+        "problems": [redact(problem) for problem in problems],
         "suspects": [_suspect(suspect) for suspect in status.suspects],
+        "since": since.isoformat(timespec="seconds") if since else None,
         "quiet_seconds": round(status.quiet, 1),
         "limit_seconds": round(status.limit, 1),
         "phase": status.phase or None,
@@ -63,26 +70,33 @@ def _suspect(suspect: Suspect) -> dict[str, Any]:
     }
 
 
-def as_text(document: dict[str, Any]) -> str:
-    """Of such an object, its lines for a person."""
+def as_text(document: dict[str, Any], collecting: str = "") -> str:
+    """Of such an object, with `next`, its lines for a person. collecting: the folder that something is being collected into."""
     clock = document["time"][11:19]
+    hung, of_cause = document["state"] == "hung", document["news"] == "cause"
     first, *more = document["words"] or [_plain(document)]
     step = f" (step {document['step']})" if document["step"] is not None else ""
-    hung = document["state"] == "hung"
-    lines = [f"{clock} {document['target']}: {'HUNG' if hung else document['state']}{step}: {first}"]
-    lines += [f"         {word}" for word in more]
+    since = f" since {document['since'][11:19]}" if document["since"] else ""
+    said = _SAID.get(document["state"], document["state"])
+    if of_cause:
+        lines = [f"{clock} {document['target']}: {said}{since}{step}, looked into:"]
+    else:
+        lines = [f"{clock} {document['target']}: {said}{since}{step}: {first}", *(f"         {word}" for word in more)]
     lines += [f"         suspect: {suspect['why']}" for suspect in document["suspects"]]
-    if hung and not document["suspects"]:
-        lines.append("         no rank stands out by its process state: stacks will tell")
+    lines += [f"         {problem}" for problem in document["problems"]]
     if diagnosis := document["diagnosis"]:
         lines.append(
             f"         diagnosis ({diagnosis['status']}, {diagnosis['failure_type']}): {diagnosis['root_cause']}"
         )
-    if document["collected"]:
-        lines.append(f"         next: triage hang {document['collected']}")
+    if collecting:
+        lines.append(f"         collecting stacks and states into {collecting}; more follows")
+    elif hung and not document["suspects"]:
+        lines.append("         no process stands out by its state: the stacks tell more")
+    if document["next"]:
+        lines.append(f"         next: {document['next']}")
     return "\n".join(lines)
 
 
 def _plain(document: dict[str, Any]) -> str:
     quiet = document["quiet_seconds"]
-    return f"nothing moved for {span(quiet)}" if quiet else "no sign of progress yet"
+    return f"nothing moved for {span(quiet)}" if quiet else "nothing seen yet"

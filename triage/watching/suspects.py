@@ -1,140 +1,181 @@
-"""Which rank holds the others up, by what its process does while nothing moves. Pure."""
+"""Which rank or process holds the others up, by what its process does while nothing moves. Pure."""
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from triage.probing.values import Process, ranks_of
-from triage.text import rank_ranges
-from triage.watching.activity import Activity, Done
+from triage.probing.values import Process
+from triage.watching.activity import Activity
+from triage.watching.looks import Looks, Pattern
+from triage.watching.members import Members, Roster, Who, label, several
 from triage.watching.values import Cause, Suspect
+from triage.watching.words import ended
 
-_KEPT = 8  # looks
-_BUSY = 0.5  # of a core, of the main thread
-_SLEEPS = ("hrtimer_nanosleep", "do_nanosleep", "common_nsleep", "clock_nanosleep")
-_SLEEP_CALLS = ("35", "230")  # nanosleep, clock_nanosleep of x86-64
-_WAITS = ("futex", "poll", "pipe", "unix_stream", "sk_wait", "inet", "wait_woken", "tcp_", "do_select", "skb")
 _FEW = 6  # suspects that are named
 _GENERATION = 500  # ticks within which the ranks of one run are started
-
-
-@dataclass(frozen=True, slots=True)
-class _Pattern:
-    """What a process does most of the time. word: to compare by; told: in words."""
-
-    word: str
-    told: str
-    cause: Cause
+_LONG = 5  # looks that a process lived through which is missed though it ended well
 
 
 @dataclass(slots=True)
 class Ranks:
-    """Remembers the last looks at each rank's process, and ranks that are gone."""
+    """Remembers the last looks at each process, who of them computes, and who is gone."""
 
-    _looks: dict[int, deque[Done]] = field(default_factory=dict)
-    _alive: dict[int, Process] = field(default_factory=dict)
-    _children: dict[int, tuple[Done, ...]] = field(default_factory=dict)
-    _gone: dict[int, Process] = field(default_factory=dict)
     unreadable: bool = False
+    _roster: Roster = field(default_factory=Roster)
+    _looks: Looks = field(default_factory=Looks)
+    _alive: dict[Who, Process] = field(default_factory=dict)
+    _members: Members = field(default_factory=Members)
+    _gone: dict[Who, Process] = field(default_factory=dict)
+    _seen: dict[Who, int] = field(default_factory=dict)  # looks
+    _ends: dict[Who, int] = field(default_factory=dict)  # how those that are gone ended, where that is known
 
-    def take(self, activity: Activity, hidden: Iterable[str]) -> None:
-        """hidden: nodes that were not seen, whose ranks are not gone."""
+    def take(self, activity: Activity, hidden: Iterable[str], touched: bool = False) -> None:
+        """hidden: nodes that were not seen, whose ranks are not gone; touched: a debugger that we sent may hold processes."""
         away = set(hidden)
-        everyone = [*(one.process for one in activity.done), *activity.new]
-        ranks = ranks_of(everyone)
+        everyone = activity.everyone
         self.unreadable = any(process.ranks is None and process.state not in "ZX" for process in everyone)
-        by_key = {one.process.key: one for one in activity.done}
-        for rank, process in ranks.items():
-            if (old := self._alive.get(rank)) is not None and old.key != process.key:
-                self._looks.pop(rank, None)  # started again
-            self._alive[rank] = process
-            if process.key in by_key:
-                self._looks.setdefault(rank, deque(maxlen=_KEPT)).append(by_key[process.key])
-        self._gone = {
-            rank: process
-            for rank, process in self._alive.items()
-            if process.node not in away and (rank not in ranks or ranks[rank].state == "Z") and _of_now(process, ranks)
-        }
-        self._children = {
-            rank: tuple(
-                one for one in activity.done if one.process.ppid == process.pid and one.process.node == process.node
-            )
-            for rank, process in ranks.items()
-        }
+        self._looks.take(activity, touched)
+        self._members = self._roster.members(everyone)
+        if self._alive and self._members.by and self._members.numbered != isinstance(next(iter(self._alive)), int):
+            self._alive.clear()
+            self._seen.clear()
+        for who, process in self._members.by.items():
+            self._alive[who] = process
+            self._seen[who] = self._seen.get(who, 0) + 1
+        self._gone = {who: p for who, p in self._alive.items() if self._is_gone(who, p, away)}
+        for who in list(self._alive):
+            is_missed = who in self._gone or self._alive[who].node in away
+            if who not in self._members.by and not is_missed:  # of another generation, or no member any more
+                del self._alive[who]
+                self._seen.pop(who, None)
+        keys = {process.key: who for who, process in self._alive.items()}
+        told = {**activity.ended, **{process.key: process.exit for process in everyone if process.exit is not None}}
+        self._ends.update({keys[key]: status for key, status in told.items() if key in keys})
+        self._ends = {who: status for who, status in self._ends.items() if who in self._gone}
+
+    def _is_gone(self, who: Who, process: Process, away: set[str]) -> bool:
+        now = self._members.by.get(who)
+        if process.node in away or (now is not None and now.state != "Z"):
+            return False
+        living = [p for p in self._members.by.values() if p.node == process.node and p.state != "Z"]
+        starts = [p.start for p in living]
+        if isinstance(who, int):  # not of a run before: a launcher that starts again may start fewer
+            return not starts or min(starts) <= process.start + _GENERATION
+        is_alike = any(p.comm == process.comm and p.ppid == process.ppid for p in living)
+        return is_alike and min(starts) <= process.start + _GENERATION and process.start <= max(starts) + _GENERATION
 
     @property
-    def alive(self) -> dict[int, Process]:
-        return {rank: process for rank, process in self._alive.items() if rank not in self._gone}
+    def alive(self) -> dict[Who, Process]:
+        return {who: process for who, process in self._alive.items() if who not in self._gone}
 
-    def stopped(self) -> dict[int, Process]:
-        return {rank: process for rank, process in self.alive.items() if process.state in "Tt"}
+    @property
+    def numbered(self) -> bool:
+        return self._members.numbered
+
+    @property
+    def known(self) -> dict[Who, Process]:
+        """Those that are alive, and those that are missed."""
+        return dict(self._alive)
+
+    def is_stopped(self, process: Process) -> bool:
+        return self._looks.is_stopped(process)
+
+    def stopped(self, above: bool = False) -> dict[Who, Process]:
+        """Those that compute; above: and who started them, where they have no ranks."""
+        found = {who: process for who, process in self.alive.items() if self.is_stopped(process)}
+        more = self._members.above if above and not self.numbered else ()
+        return found | {process.key: process for process in more if self.is_stopped(process)}
 
     # ------------------------------------------------------------------------------------------ who
     def suspects(self, steps: Mapping[int, int]) -> tuple[Suspect, ...]:
         """The surest first. steps: the last step of each rank by the logs."""
-        found = [
-            *self._dead(),
-            *self._blocked(),
-            *self._behind(steps),
-        ]
-        found += self._odd() if not found else []
+        found = [*self._dead(), *self._blocked()]
+        if not found:
+            odd, late = self._odd(), list(self._behind(steps))
+            both = [one for one in odd if one.rank is not None and one.rank in {other.rank for other in late}]
+            does = [one for one in odd if one.cause != "waits"]
+            found = both or ([*does, *late] if does else late or odd)
         return tuple(found[:_FEW])
 
     def alike(self) -> str:
-        """What all ranks do, where they do the same; "" else."""
-        patterns = [self._pattern(rank) for rank in self.alive]
-        told = {found.word: found.told for found in patterns if found}
-        return f"all ranks alike: each {next(iter(told.values()))}" if len(told) == 1 and len(patterns) > 1 else ""
+        """What all of them do, where they do the same; "" else."""
+        alive = self.alive
+        patterns = [found for process in alive.values() if (found := self._looks.pattern(process))]
+        if len({found.word for found in patterns}) != 1:
+            return ""
+        if len(alive) == 1:
+            ((who, process),) = alive.items()
+            return f"{label(who, process)} {patterns[0].told}"
+        group = "ranks" if self.numbered else f"{len(alive)} processes"
+        return f"all {group} alike: each {patterns[0].told}" if len(patterns) > 1 else ""
+
+    def working(self) -> list[str]:
+        """Those on a CPU, by number and program."""
+        by_key = {process.key: who for who, process in self.alive.items()}
+        return [label(by_key.get(p.key, p.key), p).rstrip(",") for p in self._looks.on_a_cpu()]
+
+    def defunct(self) -> list[str]:
+        """Those that have ended, which nobody took note of, beside those that are suspected."""
+        members = {process.key for process in self._gone.values()}
+        return [
+            f"{p.told} has ended{_how(p.exit)} and is defunct" for p in self._looks.zombies() if p.key not in members
+        ]
 
     def _dead(self) -> Iterable[Suspect]:
         alive = self.alive
         if not alive:
             return
-        for rank, process in sorted(self._gone.items()):
-            why = f"rank {rank} ({process.name}, pid {process.pid}) has ended while {_ranks(alive)} still {'live' if len(alive) > 1 else 'lives'}"
-            yield Suspect("dead", why, rank, process.node, process.pid)
-        for rank in sorted(set(range(min(alive), max(alive))) - set(alive) - set(self._gone)):
-            yield Suspect(
-                "dead", f"rank {rank} is not there, while {_ranks(alive)} {'live' if len(alive) > 1 else 'lives'}", rank
-            )
+        living = f"while {several(alive)} still {'live' if len(alive) > 1 else 'lives'}"
+        for who, process in sorted(self._gone.items()):
+            status = self._ends.get(who, process.exit)
+            if (
+                isinstance(who, tuple)
+                and status == 0
+                and who not in self._members.by
+                and self._seen.get(who, 0) < _LONG
+            ):
+                continue
+            name = f"rank {who} ({process.name}, pid {process.pid})" if isinstance(who, int) else process.told
+            yield _suspect("dead", f"{name} has ended{_how(status)} {living}", who, process)
+        numbers = [who for who in alive if isinstance(who, int)]
+        for rank in sorted(
+            set(range(min(numbers, default=0), max(numbers, default=0))) - set(numbers) - self._gone.keys()
+        ):
+            yield Suspect("dead", f"rank {rank} is not there, {living.replace(' still', '')}", rank)
+        for process in self._looks.zombies():
+            if process.exit and process.key not in {gone.key for gone in self._gone.values()}:
+                yield _suspect(
+                    "dead", f"{self._below(process)} has ended{_how(process.exit)} and is defunct", process.key, process
+                )
 
     def _blocked(self) -> Iterable[Suspect]:
-        for rank, process in sorted(self.alive.items()):
-            looks = self._looks.get(rank, ())
-            if process.state in "Tt":
-                who = "a debugger" if process.state == "t" else "a signal (SIGSTOP)"
-                yield Suspect(
-                    "stopped", f"rank {rank}, pid {process.pid}, is stopped by {who}", rank, process.node, process.pid
-                )
-            elif process.frozen:
-                yield Suspect(
-                    "stopped",
-                    f"rank {rank}, pid {process.pid}, is frozen by its control group",
-                    rank,
-                    process.node,
-                    process.pid,
-                )
-            elif process.state == "D" and sum(look.process.state == "D" for look in looks) * 2 > len(looks):
-                where = f" in {process.wchan}" if process.wchan else ""
-                why = f"rank {rank}, pid {process.pid}, is blocked in the kernel (state D){where}: no signal reaches it; a file system, a driver or a device does not answer"
-                yield Suspect("blocked", why, rank, process.node, process.pid)
-            else:
-                yield from self._blocked_child(rank)
+        alive = self.alive
+        found = [self._held(who, process, label(who, process)) for who, process in sorted(alive.items())]
+        members = {process.key for process in alive.values()}
+        others = [process for process in self._looks.processes() if process.key not in members]
+        found += [self._held(process.key, process, self._below(process)) for process in others]
+        return filter(None, found)
 
-    def _blocked_child(self, rank: int) -> Iterable[Suspect]:
-        parent = self._alive[rank]
-        for one in self._children.get(rank, ()):
-            child = one.process
-            if child.state in "TtD" and child.name == parent.name:
-                state = (
-                    "is stopped"
-                    if child.state in "Tt"
-                    else f"is blocked in the kernel{f' in {child.wchan}' if child.wchan else ''}"
-                )
-                cause: Cause = "stopped" if child.state in "Tt" else "blocked"
-                yield Suspect(cause, f"a worker of rank {rank}, pid {child.pid}, {state}", rank, child.node, child.pid)
+    def _held(self, who: Who, process: Process, name: str) -> Suspect | None:
+        if self._looks.is_stopped(process):
+            by = "a debugger" if process.state == "t" else "a signal (SIGSTOP)"
+            return _suspect("stopped", f"{name} is stopped by {by}", who, process)
+        if process.frozen:
+            return _suspect("stopped", f"{name} is frozen by its control group", who, process)
+        if self._looks.is_blocked(process):
+            where = f" in {process.wchan}" if process.wchan else ""
+            why = f"{name} is blocked in the kernel (state D){where}: no signal reaches it; a file system, a driver or a device does not answer"
+            return _suspect("blocked", why, who, process)
+        return None
+
+    def _below(self, process: Process) -> str:
+        """Its name, with the rank that it is a worker of."""
+        for who, parent in self.alive.items():
+            if isinstance(who, int) and (parent.node, parent.pid) == (process.node, process.ppid):
+                return f"a worker of rank {who}, {process.told},"
+        return process.told
 
     def _behind(self, steps: Mapping[int, int]) -> Iterable[Suspect]:
         told = {rank: step for rank, step in steps.items() if rank >= 0}
@@ -142,7 +183,8 @@ class Ranks:
             return
         least, most = min(told.values()), max(told.values())
         late = [rank for rank, step in told.items() if step == least]
-        if len(late) * 2 > len(told):
+        is_beside = most - least == 1 and len(late) > 1  # neighbours of one that stands still come a step less far
+        if len(late) * 2 > len(told) or is_beside:
             return
         for rank in late:
             process = self._alive.get(rank)
@@ -150,66 +192,44 @@ class Ranks:
             yield Suspect("behind", why, rank, process.node if process else "", process.pid if process else None)
 
     def _odd(self) -> list[Suspect]:
-        patterns = {rank: found for rank in self.alive if (found := self._pattern(rank)) is not None}
+        alive = self.alive
+        patterns = {who: found for who, process in alive.items() if (found := self._looks.pattern(process))}
         if len(patterns) < 2:
-            return [
-                self._suspect(rank, found, {}) for rank, found in patterns.items() if found.cause in ("asleep", "busy")
-            ]
+            return [self._told(who, found, {}) for who, found in patterns.items() if found.cause in ("asleep", "busy")]
         counted = Counter(found.word for found in patterns.values())
         usual, many = counted.most_common(1)[0]
         if many == len(patterns):
-            return []
+            return list(self._busy_above(patterns))
         if many * 2 > len(patterns):
-            odd = [rank for rank, found in patterns.items() if found.word != usual]
+            odd = [who for who, found in patterns.items() if found.word != usual]
         else:
-            odd = [rank for rank, found in patterns.items() if found.cause not in ("waits", "workers")]
+            odd = [who for who, found in patterns.items() if found.cause not in ("waits", "workers")]
             if not 0 < len(odd) * 2 <= len(patterns):
                 return []
-        others = {rank: found for rank, found in patterns.items() if rank not in odd}
-        return [self._suspect(rank, patterns[rank], others) for rank in sorted(odd)]
+        others = {who: found for who, found in patterns.items() if who not in odd}
+        return [self._told(who, patterns[who], others) for who in sorted(odd)]
 
-    def _suspect(self, rank: int, found: _Pattern, others: Mapping[int, _Pattern]) -> Suspect:
-        process = self._alive[rank]
+    def _busy_above(self, patterns: Mapping[Who, Pattern]) -> Iterable[Suspect]:
+        """Who started those that all wait alike, if it computes: one that merely waits for them, by sleep or poll, holds nobody up."""
+        for process in self._members.above:
+            found = self._looks.pattern(process)
+            if found and found.cause == "busy" and all(other.cause == "waits" for other in patterns.values()):
+                why = f"{process.told} {found.told}, while the {several(patterns)} that it started wait"
+                yield _suspect("busy", why, process.key, process)
+
+    def _told(self, who: Who, found: Pattern, others: Mapping[Who, Pattern]) -> Suspect:
+        process = self._alive[who]
         peers = ""
         if others:
             told = Counter(other.told for other in others.values()).most_common(1)[0][0]
-            peers = f", while {_ranks(others)} {told.replace('waits', 'wait', 1) if len(others) > 1 and told.startswith('waits') else told}"
-        return Suspect(
-            found.cause, f"rank {rank}, pid {process.pid}, {found.told}{peers}", rank, process.node, process.pid
-        )
-
-    def _pattern(self, rank: int) -> _Pattern | None:
-        looks = list(self._looks.get(rank, ()))[-5:]
-        if not looks:
-            return None
-        cores = [look.main_cores for look in looks if look.main_cores is not None]
-        used = sum(cores) / len(cores) if cores else 0.0
-        if used > _BUSY or sum(look.process.state == "R" for look in looks) * 2 > len(looks):
-            return _Pattern("busy", f"keeps a CPU busy ({100 * used:.0f} %) with no input or output", "busy")
-        places = Counter(look.process.wchan or f"call {look.process.call}" for look in looks)
-        place = places.most_common(1)[0][0]
-        calls = {look.process.call for look in looks if (look.process.wchan or f"call {look.process.call}") == place}
-        if place in _SLEEPS or calls <= set(_SLEEP_CALLS):
-            return _Pattern("asleep", "sleeps in clock_nanosleep with no input or output; that may be meant", "asleep")
-        workers = [one for one in self._children.get(rank, ()) if one.process.name == self._alive[rank].name]
-        family = next((word for word in _WAITS if place.startswith(word) or word in place), place)
-        if workers and family in ("poll", "pipe", "do_select", "unix_stream"):
-            return _Pattern(f"workers:{family}", _of_workers(place, workers), "workers")
-        return _Pattern(family, f"waits in {place}", "waits")
+            verb = told.replace("waits", "wait", 1) if len(others) > 1 and told.startswith("waits") else told
+            peers = f", while {several(others)} {verb}"
+        return _suspect(found.cause, f"{label(who, process)} {found.told}{peers}", who, process)
 
 
-def _of_now(gone: Process, ranks: Mapping[int, Process]) -> bool:
-    """Not of a run before: a launcher that starts again may start fewer."""
-    living = [process.start for process in ranks.values() if process.node == gone.node and process.state != "Z"]
-    return not living or min(living) <= gone.start + _GENERATION
+def _suspect(cause: Cause, why: str, who: Who, process: Process) -> Suspect:
+    return Suspect(cause, why, who if isinstance(who, int) else None, process.node, process.pid)
 
 
-def _of_workers(place: str, workers: Sequence[Done]) -> str:
-    asleep = [one.process for one in workers if one.process.wchan in _SLEEPS or one.process.call in _SLEEP_CALLS]
-    told = f"; worker pid {asleep[0].pid} sleeps in clock_nanosleep" if asleep else ""
-    return f"waits in {place} for its {len(workers)} worker process{'es' if len(workers) > 1 else ''}{told}"
-
-
-def _ranks(ranks: Iterable[int]) -> str:
-    found = sorted(ranks)
-    return f"rank{'s' if len(found) > 1 else ''} {rank_ranges(found)}"
+def _how(status: int | None) -> str:
+    return "" if status is None else f" ({ended(status)})"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +16,14 @@ from triage.watching.logprogress import LogProgress
 from triage.watching.values import LogView
 
 _HISTORY = 1 << 20  # bytes of a log that was there before, which tell how long its phases take
+_EARLIER = 64 << 10  # bytes of each piece from before that, which tells how long a step took then
+_PIECES = 3
+_SAMPLED = 4  # logs that are asked for it: ranks go at one pace
 _MOST = 400  # lines of one look at one file; of more the last ones tell enough
+# What `triage watch` prints, which may go to the very log of the job: from a batch script that watches itself.
+_OURS = re.compile(
+    rb'\d\d:\d\d:\d\d .{1,400}?: [A-Za-z]+(?: since [\d:]+)?(?: \(step \d+\))?[:,]| {9}\S|triage: |\{"schema": "triage\.watch/'
+)
 _OLD = 30.0  # seconds without growth after which a log is silent since before we came
 
 
@@ -24,16 +33,36 @@ class Logs:
     def __init__(self, names_: Sequence[str] = ()) -> None:
         self._progress = LogProgress()
         self._files: dict[str, tuple[Tail, LineParser]] = {}
+        self._shared: set[str] = set()  # files that we print to as well
         self._first = True
         self._read = 0
         self.add(names_)
 
     def add(self, names_: Sequence[str]) -> None:
         for name in names_:
-            if name not in self._files:
+            if name not in self._files and (
+                not Path(name).exists() or Path(name).is_file()
+            ):  # a pipe is not ours to read
                 place = names.place(name)
                 tail = Tail(Path(name), near_end(Path(name), _HISTORY))
+                if len(self._files) < _SAMPLED:
+                    self._sample(Path(name), LineParser(name, rank=place.rank, node=place.node))
+                if _is_our_output(name):
+                    self._shared.add(name)
                 self._files[name] = (tail, LineParser(name, rank=place.rank, node=place.node))
+
+    def _sample(self, path: Path, parser: LineParser) -> None:
+        try:
+            size = path.stat().st_size - _HISTORY
+            if size < _PIECES * _EARLIER:
+                return
+            with path.open("rb") as file:
+                for number in range(_PIECES):
+                    file.seek(size * number // _PIECES)
+                    whole = file.read(_EARLIER).splitlines()[1:-1]
+                    self._progress.earlier([parser.parse(RawLine(n, line)) for n, line in enumerate(whole, 1)])
+        except OSError:
+            return  # what follows the log says why it is not readable
 
     @property
     def names(self) -> list[str]:
@@ -51,6 +80,8 @@ class Logs:
             for item in tail.poll():
                 if isinstance(item, Lines):
                     raw = b"".join(item.chunks).splitlines()
+                    if name in self._shared:
+                        raw = [line for line in raw if not _OURS.match(line)]
                     size += item.size
                     for line in raw[-_MOST if known else -4 * _MOST :]:
                         self._read += 1  # in order, by which the parser knows the lines of a key that go together
@@ -80,3 +111,11 @@ class Logs:
     def close(self) -> None:
         for tail, _ in self._files.values():
             tail.close()
+
+
+def _is_our_output(name: str) -> bool:
+    try:
+        told = Path(name).stat()
+        return any(os.path.samestat(told, os.fstat(number)) for number in (1, 2))
+    except OSError:
+        return False

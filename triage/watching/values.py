@@ -7,7 +7,10 @@ from typing import Literal
 
 from triage.probing.values import NodeView
 
-State = Literal["running", "slow", "phase", "hung", "suspended", "preempted", "queued", "finished", "unseen"]
+# idle: it waits for connections and for nothing else; failed: it ended with an error.
+State = Literal[
+    "running", "slow", "phase", "idle", "hung", "suspended", "preempted", "queued", "finished", "failed", "unseen"
+]
 Phase = Literal["launch", "dataset", "compile", "first step", "train", "evaluation", "checkpoint", "end", ""]
 # stopped: by a signal; blocked: in the kernel (D); dead; asleep; busy: on a CPU, with nothing to show for it; workers: it waits for
 # its own worker processes; waits: otherwise than its peers; behind: its log is at an earlier step; throttled: its GPU is;
@@ -40,7 +43,8 @@ class LogView:
 
     steps: the last of each rank (-1: no rank is named). limit: seconds of silence that this phase may last by the job's own history,
     0 where it has none. step_time, usual: seconds of the last steps and of those before, None where too few were seen.
-    only_beats: what came is nothing but signs of life; trained: steps were seen.
+    only_beats: what came is nothing but signs of life; trained: steps were seen. shows: `said` shows work, and is not only a line that
+    is new; failure: what it says since that ended the program.
     """
 
     phase: Phase = ""
@@ -48,6 +52,8 @@ class LogView:
     steps: dict[int, int] = field(default_factory=dict)
     quiet: float | None = None
     said: str = ""  # the last line that was progress
+    shows: bool = False
+    failure: str = ""
     limit: float = 0.0
     step_time: float | None = None
     usual: float | None = None
@@ -69,18 +75,19 @@ class Scheduled:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One look. now: seconds that only grow; processes: whether any were asked for."""
+    """One look. now: seconds that only grow; processes: whether any were asked for; touched: we collect from them meanwhile."""
 
     now: float
     nodes: tuple[NodeView, ...] = ()
     scheduled: Scheduled = Scheduled()
     log: LogView | None = None
     processes: bool = False
+    touched: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """words: what was seen, one fact each. quiet: seconds without progress. phase, step: by the logs."""
+    """words: what was seen, one fact each. quiet: seconds without progress. phase, step: by the logs. moved: whether progress was ever seen."""
 
     state: State
     words: tuple[str, ...] = ()
@@ -89,3 +96,4 @@ class Status:
     limit: float = 0.0
     phase: Phase = ""
     step: int | None = None
+    moved: bool = False

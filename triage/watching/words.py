@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 
 def span(seconds: float) -> str:
     """ "4.2 s", "12 min", "1 h 30 min"."""
     if seconds < 120:
-        return f"{seconds:.3g} s" if seconds < 10 else f"{seconds:.0f} s"
+        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def ended(status: int) -> str:
+    """Of a process, by what wait() gives: "exit code 1", "killed by SIGKILL"."""
+    code = os.waitstatus_to_exitcode(status)
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return f"killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"killed by signal {-code}"

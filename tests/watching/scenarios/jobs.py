@@ -20,6 +20,7 @@ ODD = 1  # the rank that does otherwise
 STEPS = 6  # before it does
 libc = ctypes.CDLL(None)
 libc.getenv.restype = ctypes.c_void_p
+pipes: list[tuple[int, int]] = []  # one a rank, which it reads from
 
 
 def tell(text: str) -> None:
@@ -53,6 +54,7 @@ def launch(asked: dict) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     folder = Path(asked["folder"])
     output(folder / "launcher.out")
+    pipes.extend(os.pipe() for _ in range(asked.get("world", WORLD)))
     ranks = [fork(asked, rank, folder) for rank in range(asked.get("world", WORLD))]
     for rank in ranks:
         os.waitpid(rank, 0)
@@ -63,8 +65,9 @@ def fork(asked: dict, rank: int, folder: Path) -> int:
     if pid:
         return pid
     try:
-        ctypes.memmove(libc.getenv(b"RANK"), str(rank).encode(), 1)  # what /proc/PID/environ shows
-        output(folder / f"rank_{rank}.log")
+        if asked.get("numbered", True):
+            ctypes.memmove(libc.getenv(b"RANK"), str(rank).encode(), 1)  # what /proc/PID/environ shows
+        output(folder / (f"rank_{rank}.log" if asked.get("numbered", True) else "all.log"))
         globals()[asked["scenario"]](rank, folder, asked)
     except BaseException as error:  # noqa: BLE001 - told in the log of the rank
         tell(f"{type(error).__name__}: {error}")
@@ -296,12 +299,52 @@ def plain_asleep(rank: int, folder: Path, asked: dict) -> None:
     time.sleep(1000)
 
 
+def ring(rank: int, folder: Path, asked: dict) -> None:
+    """Each waits for its neighbour, as ranks do, until the odd one does what it is asked to. log: each opens one of its own."""
+    log = (folder / f"rank_{rank}.log").open("a", buffering=1) if asked.get("log") else sys.stdout
+    for step in range(1, 1000):
+        if rank == ODD and step == STEPS:
+            if asked["odd"] == "stop":
+                os.kill(os.getpid(), signal.SIGSTOP)
+            elif asked["odd"] == "die":
+                os.kill(os.getpid(), signal.SIGKILL)
+            while asked["odd"] == "spin":
+                sum(range(10**6))
+        time.sleep(0.1)
+        os.write(pipes[(rank + 1) % len(pipes)][1], b"0" * 64)
+        os.read(pipes[rank][0], 64)
+        log.write(f"[rank{rank}]: step {step} loss {1 / step:.4f}\n")
+        log.flush()
+
+
+def failing(rank: int, folder: Path, asked: dict) -> None:
+    """One is killed, the others fail for it, and their launcher ends well."""
+    steps(rank, 1, 10)
+    if rank == ODD:
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(1)
+    say(rank, "RuntimeError: Connection closed by peer")
+    os._exit(1)
+
+
+def server(rank: int, folder: Path, asked: dict) -> None:
+    """A process that listens, and with a client another that is connected to it."""
+    import socket
+
+    if rank == 0:
+        listening = socket.create_server(("127.0.0.1", 0))
+        (folder / "port").write_text(str(listening.getsockname()[1]))
+        while True:
+            connection, _ = listening.accept()
+            connection.recv(1)
+
+
 def restarting(rank: int, folder: Path, asked: dict) -> None:
     """What an elastic launcher does: the rank ends, another of its number begins."""
     steps(rank, 1, 10)
     time.sleep(0.5)
     os.execv(
-        "/bin/sh", ["sh", "-c", "i=0; while [ $i -lt 1000 ]; do i=$((i+1)); echo step $i loss 0.5; sleep 0.2; done"]
+        "/bin/sh", ["sh", "-c", "i=0; while [ $i -lt 1000 ]; do i=$((i+1)); echo step $i loss 0.5; sleep 0.1; done"]
     )
 
 

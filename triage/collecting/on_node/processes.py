@@ -79,11 +79,12 @@ def _stat() -> str:
 def of_job(chosen: Finding, everything: "Dict[int, Process]", ends: float) -> "List[Process]":
     """Those that `chosen` names: pid with all below it, slurm (id of a job), or those that have a rank or, every, all.
 
-    None of our own and of those above us. Reads their environments, each in a child: a process that hangs in the memory
-    of a file may not let its own be read.
+    None of our own and of those above us, but for the pid that was asked for: a script may watch itself. Reads their
+    environments, each in a child: a process that hangs in the memory of a file may not let its own be read.
     """
     others = _without_us(everything)
     if chosen.get("pid"):
+        others.update({pid: process for pid, process in everything.items() if pid == chosen["pid"]})
         others = {pid: process for pid, process in others.items() if _is_below(pid, chosen["pid"], everything)}
     else:
         mine = os.geteuid()
