@@ -83,7 +83,8 @@ def _one(scanner: Scanner, content: Content, jobs: int = 1) -> LogFile:
     if kind in _WHOLE:
         scanner = scanner.another(scanner.limits.whole)
     scanned = scan(scanner, content, jobs)
-    return assemble.assemble(scanned, kind, content.problems, content.item.modified, content.item.place)
+    item = content.item
+    return assemble.assemble(scanned, kind, content.problems, item.modified, item.place, item.stamps)
 
 
 # ---------------------------------------------------------------------------------------------- many files

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from array import array
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triage.domain import LogLine, RawLine
+from triage.domain import LogLine, RawLine, Stamps
 from triage.ingest.lines import LineParser
 from triage.ingest.text import MAX_TEXT
 
@@ -435,3 +436,12 @@ def test_linear_time(piece: str) -> None:
 )
 def test_a_column_that_names_the_rank_is_read(text: str, rank: int | None) -> None:
     assert LineParser("job.log", "job").parse(RawLine(1, text.encode())).rank == rank
+
+
+def test_what_a_runtime_says_of_the_time_counts_more_than_the_clock_of_a_line() -> None:
+    said = at("2026-11-30T08:00:00")
+    stamps = Stamps(array("q", [2, 4]), array("d", [said.timestamp(), said.timestamp() + 60]))
+    parser = LineParser("job.out", stamps=stamps)
+    lines = ("2025-01-01 10:00:00 INFO a", "2025-01-01 10:00:01 INFO b", "no clock at all", "nor here")
+    times = [parser.parse(RawLine(n, line.encode())).time for n, line in enumerate(lines, 1)]
+    assert times == [None, said, said, said + timedelta(minutes=1)]

@@ -130,7 +130,7 @@ def _log(one: Fetched, ranks: Ranks) -> Input:
     place = Place(rank=rank, node=one.look.pod.node or None)
     ended = one.look.container.last if one.look.previous else one.look.container.ended
     written = ended.finished if ended and ended.finished else datetime.now(UTC)
-    return Input(path.name, path, path.stat().st_size, "job", written, place)
+    return Input(path.name, path, path.stat().st_size, "job", written, place, one.stamps)
 
 
 def _account(found: Gathered, chosen: Chosen, ranks: Ranks, place: Path) -> tuple[Input, ...]:

@@ -56,6 +56,7 @@ from triage.domain.rules import (
 )
 from triage.domain.slurm import ENDED_BADLY, WAITING, SlurmJob, SlurmNode, SlurmStep
 from triage.domain.stacks import Doing, StackClass, Stacks
+from triage.domain.stamps import Stamps
 from triage.domain.stream import LeftOut, StreamEvent, StreamLine, Turn, Turned
 
 __all__ = [
@@ -125,6 +126,7 @@ __all__ = [
     "StackClass",
     "Stacks",
     "Stage",
+    "Stamps",
     "Status",
     "StreamEvent",
     "StreamLine",

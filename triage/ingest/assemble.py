@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from triage.domain import FileKind, LogFile, LogLine, RawLine, Run, ScannedFile, ScannedRun, Template
+from triage.domain import FileKind, LogFile, LogLine, RawLine, Run, ScannedFile, ScannedRun, Stamps, Template
 from triage.ingest import names
 from triage.ingest.lines import LineParser
 from triage.ingest.runs import ended_how, telling
@@ -26,16 +26,19 @@ def assemble(
     problems: Sequence[str] = (),
     reference: datetime | None = None,
     place: names.Place | None = None,
+    stamps: Stamps | None = None,
 ) -> LogFile:
     """The last run of a file that has content, parsed; the earlier ones listed with how each ended.
 
     problems: what reading it met; reference: when it was last written (Input.modified), dates stamps without a year;
-    place: whose lines they are, None for what the name tells.
+    place: whose lines they are, None for what the name tells; stamps: when they were written, None for what they tell.
     """
     place = place or names.place(scanned.name)
     runs = _with_content(scanned.runs)
     parsed = [
-        _parse(run, LineParser(scanned.name, kind, reference=reference, rank=place.rank, node=place.node))
+        _parse(
+            run, LineParser(scanned.name, kind, reference=reference, rank=place.rank, node=place.node, stamps=stamps)
+        )
         for run in runs
     ]
     last, lines = (runs[-1], parsed[-1]) if runs else (None, ())

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 
-from triage.domain import FileKind, LogLine, RawLine, Template
+from triage.domain import FileKind, LogLine, RawLine, Stamps, Template
 from triage.ingest import facts, prefix
 from triage.ingest.text import OVERWRITTEN, cut_middle, readable
 from triage.ingest.times import Clock
@@ -30,7 +30,7 @@ class LineParser:
     """Parses the kept lines of one file in order of line number.
 
     file: its name; kind: of the file; reference: its modification time, which dates stamps without a year;
-    rank, node: what its name says, for lines that say nothing themselves.
+    rank, node: what its name says, for lines that say nothing themselves; stamps: what counts more than the clocks of lines.
     """
 
     def __init__(
@@ -41,10 +41,11 @@ class LineParser:
         reference: datetime | None = None,
         rank: int | None = None,
         node: str | None = None,
+        stamps: Stamps | None = None,
     ) -> None:
         self.file = file
         self._kind = kind
-        self._rank, self._node = rank, node
+        self._rank, self._node, self._stamps = rank, node, stamps
         self._clock = Clock(reference)
         self._labelled = self._host_labelled = False
         self.secrets = LineRedactor()
@@ -77,7 +78,7 @@ class LineParser:
             file=self.file,
             number=raw.number,
             text=text,
-            time=fields.time,
+            time=self._stamps.at(raw.number) if self._stamps else fields.time,
             rank=self._rank if fields.rank is None else fields.rank,
             local_rank=fields.local_rank,
             node=fields.node or self._node,

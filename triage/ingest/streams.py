@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from triage.domain import FileKind
+from triage.domain import FileKind, Stamps
 from triage.ingest import compressed, flight, kinds
 from triage.ingest.names import Place
 
@@ -24,7 +24,7 @@ _ENCODINGS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (c
 class Input:
     """One readable source. path is None for stdin; size in bytes on disk, 0 for a stream.
 
-    place: whose lines they are, where a scheduler says so; else the name may tell.
+    place: whose lines they are, stamps: when they were written, where a scheduler says so; else name and text may tell.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Input:
     kind: FileKind = "job"
     modified: datetime | None = None
     place: Place | None = None
+    stamps: Stamps | None = None
 
 
 def chunks(item: Input, problems: list[str]) -> Iterator[bytes]:

@@ -90,9 +90,9 @@ class Cluster:
         return read.node(self._read(self._core.read_node, name))
 
     @contextmanager
-    def log(self, namespace: str, pod: str, container: str, previous: bool, stamped: bool) -> Iterator[Iterator[bytes]]:
-        """The log in pieces as it comes. previous: of the run before; stamped: each line begins with when it was written."""
-        more = {"container": container, "previous": previous, "timestamps": stamped}
+    def log(self, namespace: str, pod: str, container: str, previous: bool) -> Iterator[Iterator[bytes]]:
+        """The log in pieces as it comes. previous: of the run before. Each line begins with when it was written."""
+        more = {"container": container, "previous": previous, "timestamps": True}
         with self._answer(self._core.read_namespaced_pod_log, pod, namespace, **more) as answer:
             yield _pieces(answer)
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
+from triage.domain import Stamps
 from triage.kube.client import Cluster, Refused
 from triage.kube.values import Container, Pod
 from triage.redact import LineRedactor
@@ -24,7 +26,8 @@ _LONGEST = 1 << 20  # a line without an end is cut here
 _GONE = re.compile(
     rb"(?:unable to retrieve container logs for |failed to try resolving symlinks in path )[^\n]{0,500}\n?"
 )
-_NANO = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3})\d{0,6}(Z|[+-]\d\d:\d\d) ")
+_STAMP = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]\d\d:\d\d) ")
+_APART = 0.01  # seconds by which the times of lines differ, to be kept apart
 Tell = Callable[[str], None]
 
 
@@ -44,20 +47,20 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """path: None where there is none to read; note: what to say of it, "" for nothing; lines: without those left out."""
+    """path: None where there is none to read; note: what to say of it, "" for nothing; stamps: when its lines were written."""
 
     look: Look
     path: Path | None = None
     note: str = ""
+    stamps: Stamps | None = None
 
 
 def fetch(cluster: Cluster, looks: Sequence[Look], place: Path, tell: Tell) -> list[Fetched]:
     """The logs, several at a time, in the order they are asked for. What is there already stays where the server has none now."""
     most = min(MOST_BYTES, max(_LEAST, ALL_BYTES // max(1, len(looks))))
-    stamped = len({(look.pod.name, look.container.name) for look in looks}) > 1  # puts lines of several in one order
     done: dict[int, Fetched] = {}
     with ThreadPoolExecutor(_AT_ONCE, "logs") as pool:
-        begun = {pool.submit(_fetch, cluster, look, place, most, stamped): n for n, look in enumerate(looks)}
+        begun = {pool.submit(_fetch, cluster, look, place, most): n for n, look in enumerate(looks)}
         try:
             for at, future in enumerate(as_completed(begun), 1):
                 done[begun[future]] = future.result()
@@ -67,14 +70,14 @@ def fetch(cluster: Cluster, looks: Sequence[Look], place: Path, tell: Tell) -> l
     return [done[n] for n in range(len(looks))]
 
 
-def _fetch(cluster: Cluster, look: Look, place: Path, most: int, stamped: bool) -> Fetched:
+def _fetch(cluster: Cluster, look: Look, place: Path, most: int) -> Fetched:
     path = place / look.name
     part = path.with_name(f"{path.name}.part")
     which = " of its run before" if look.previous else ""
     whose = f"{look.pod.name}/{look.container.name}"
     try:
-        with cluster.log(look.pod.namespace, look.pod.name, look.container.name, look.previous, stamped) as pieces:
-            left_out, broke = _write(pieces, part, most)
+        with cluster.log(look.pod.namespace, look.pod.name, look.container.name, look.previous) as pieces:
+            written, broke = _write(pieces, part, most)
     except Refused as error:
         part.unlink(missing_ok=True)
         kept = path if path.is_file() else None
@@ -87,34 +90,43 @@ def _fetch(cluster: Cluster, look: Look, place: Path, most: int, stamped: bool) 
         )
     part.replace(path)
     notes = [
-        f"{how_many(left_out, 'byte')} in the middle of the log of {whose}{which} were left out" if left_out else "",
+        f"{how_many(left_out, 'byte')} in the middle of the log of {whose}{which} were left out"
+        if (left_out := written.left_out)
+        else "",
         f"the log of {whose}{which} broke off: {broke}" if broke else "",
     ]
-    return Fetched(look, path, "; ".join(filter(None, notes)))
+    return Fetched(look, path, "; ".join(filter(None, notes)), written.stamps)
 
 
-def _write(pieces: Iterable[bytes], path: Path, most: int) -> tuple[int, str]:
-    """(bytes left out, why it broke off or ""); what came before stands. Errors: Refused if nothing had come."""
+def _write(pieces: Iterable[bytes], path: Path, most: int) -> tuple[_Bounded, str]:
+    """What was kept, and why it broke off or ""; what came before stands. Errors: Refused if nothing had come."""
     kept = _Bounded(path, most)
     broke = ""
+    secrets = LineRedactor()
     try:
-        for line in _clean(pieces):
-            kept.add(line)
+        for number, line in enumerate(_lines(pieces), 1):
+            at, own = _split(line)
+            coding = _coding(own)
+            kept.add(secrets.redact(own.decode(coding), number).encode(coding) + b"\n", at)
     except Refused as error:
         if not kept.size:
             raise
         broke = error.words
     finally:
         kept.close()
-    return kept.left_out, broke
+    return kept, broke
 
 
-def _clean(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    secrets = LineRedactor()
-    for number, line in enumerate(_lines(pieces), 1):
-        shorter = _NANO.sub(rb"\1\2 ", line, count=1) if line[:4].isdigit() else line
-        coding = _coding(shorter)
-        yield secrets.redact(shorter.decode(coding), number).encode(coding) + b"\n"
+def _split(line: bytes) -> tuple[float | None, bytes]:
+    """(when it was written, in seconds since 1970, and the line without that)."""
+    stamp = _STAMP.match(line)
+    if stamp is None:
+        return None, line
+    try:
+        whole = datetime.fromisoformat((stamp[1] + stamp[3]).decode())
+    except ValueError:
+        return None, line
+    return whole.timestamp() + float(b"0" + (stamp[2] or b"")), line[stamp.end() :]
 
 
 def _coding(line: bytes) -> str:
@@ -138,41 +150,68 @@ def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
         yield rest
 
 
+class _Part:
+    """Lines in a row in a file of their own."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.file: BinaryIO = path.open("wb")
+        self.size = self.lines = 0
+        self.stamps = Stamps()
+
+    def add(self, line: bytes, at: float | None) -> None:
+        self.file.write(line)
+        self.size += len(line)
+        self.lines += 1
+        if at is not None and (not self.stamps.times or abs(at - self.stamps.times[-1]) >= _APART):
+            self.stamps.lines.append(self.lines)
+            self.stamps.times.append(at)
+
+
 class _Bounded:
-    """A file of at most `most` bytes and a half: its beginning, and the last lines in two parts that take turns."""
+    """A file of at most `most` bytes: its beginning, and the last lines in two parts that take turns.
+
+    left_out: bytes between them; stamps: when the lines were written, by their number in the file.
+    """
 
     def __init__(self, path: Path, most: int) -> None:
-        self._path = path
-        self._file: BinaryIO = path.open("wb")
-        self._part = most // 3
-        self._tails: list[Path] = []
-        self._within = 0
-        self.size = 0
-        self.left_out = 0
+        self._most = most // 3
+        self._parts = [_Part(path)]
+        self.size = self.left_out = 0
+        self.stamps = Stamps()
 
-    def add(self, line: bytes) -> None:
-        if self._within + len(line) > self._part and self._within:
+    def add(self, line: bytes, at: float | None) -> None:
+        if self._parts[-1].size + len(line) > self._most and self._parts[-1].size:
             self._turn()
-        self._file.write(line)
-        self._within += len(line)
+        self._parts[-1].add(line, at)
         self.size += len(line)
 
     def _turn(self) -> None:
-        self._file.close()
-        if len(self._tails) == 2:
-            self.left_out += self._tails[0].stat().st_size
-            self._tails.pop(0).unlink()
-        following = self._path.with_name(f"{self._path.name}.{self.size}")
-        self._tails.append(following)
-        self._file, self._within = following.open("wb"), 0
+        self._parts[-1].file.close()
+        if len(self._parts) == 3:
+            dropped = self._parts.pop(1)
+            self.left_out += dropped.size
+            dropped.path.unlink()
+        first = self._parts[0].path
+        self._parts.append(_Part(first.with_name(f"{first.name}.{self.size}")))
 
     def close(self) -> None:
-        self._file.close()
-        with contextlib.suppress(FileNotFoundError), self._path.open("ab") as whole:
+        """The parts become one file."""
+        first, *tails = self._parts
+        self._parts[-1].file.close()
+        self._count(first, 0)
+        before = first.lines
+        with first.path.open("ab") as whole:
             if self.left_out:
                 whole.write(f"[triage: {self.left_out} bytes left out]\n".encode())
-            for tail in self._tails:
-                with tail.open("rb") as part:
-                    while block := part.read(1 << 20):
-                        whole.write(block)
-                tail.unlink()
+                before += 1
+            for tail in tails:
+                with tail.path.open("rb") as part:
+                    shutil.copyfileobj(part, whole)
+                tail.path.unlink()
+                self._count(tail, before)
+                before += tail.lines
+
+    def _count(self, part: _Part, before: int) -> None:
+        self.stamps.lines.extend(number + before for number in part.stamps.lines)
+        self.stamps.times.extend(part.stamps.times)
