@@ -97,6 +97,13 @@ def test_a_recorded_incident_is_shown(slack: FakeSlack, thread: str) -> None:
     assert slack.messages[opened(slack, "--job 771204")].shown.startswith("failed: gpu-lost")
 
 
+def test_what_was_not_seen_is_said(slack: FakeSlack, root: Path) -> None:
+    (root / "mixed").mkdir()
+    (root / "mixed" / "job.out").write_text(LOG)
+    (root / "mixed" / "job.out.tar").write_bytes(b"\0" * 2000)
+    assert "job.out.tar: no log by its name, left out" in slack.messages[opened(slack, "mixed")].shown
+
+
 @pytest.mark.parametrize("path", ["/etc/passwd", "../secret.out"])
 def test_nothing_outside_of_the_roots_is_read(slack: FakeSlack, path: str) -> None:
     assert "outside of the roots; --root DIR allows another folder" in slack.messages[opened(slack, path)].shown
@@ -205,6 +212,14 @@ def test_a_channel_without_the_bot_is_told_to_invite_it(slack: FakeSlack) -> Non
         assert "invite me" in until(lambda: slack.whispers)[0]
     finally:
         del slack.refuses["chat.postMessage"]
+
+
+def test_an_answer_fits_in_a_message(slack: FakeSlack, root: Path) -> None:
+    lines = [f"[rank{n % 3}] said {'& <b> ' * 100}{n}\n" for n in range(400)]
+    (root / "long.out").write_text("".join(lines) + LOG)
+    shown = reply(slack, opened(slack, "long.out"), "!log 1").shown
+    assert "there is more than Slack shows; ask for less." in shown
+    assert len(shown) < 12_000
 
 
 def test_a_log_can_neither_call_people_nor_give_secrets_away(slack: FakeSlack) -> None:

@@ -86,7 +86,9 @@ class Opened:
             with tasks.cases(name, (), self.chosen.home if record else None) as cases:
                 first, *others = cases
                 if others:
-                    output.note(f"of {len(cases)} failed tasks the first is talked about", self._quiet)
+                    said = f"of {len(cases)} failed tasks the first is talked about"
+                    output.note(said, self._quiet)
+                    first = replace(first, notes=(*first.notes, said))
                 keep = record and not first.live
                 paths = self.allowed(first.paths) if first.paths else ()
                 return self._diagnosed(paths, wiring.for_job(self.parts(keep), self.chosen, first, new=False), keep)

@@ -21,6 +21,7 @@ MOST_VALUE = 1900  # characters of a button's value
 MOST_META = 2900  # characters of a form's
 _MOST_TYPED = 2900  # characters that a form is filled with
 _MOST_ANSWER = MOST_BLOCKS - 3
+_MOST_CHARS = 11_000  # characters of all blocks of a message: Slack takes little more
 _ASK = "Ask in this thread: why? is it the node or my code? what fixed it last time? !help lists more."
 
 Block = dict[str, Any]
@@ -45,19 +46,24 @@ def answer(events: Iterable[Event], form: Form | None) -> Shown:
     """form: the outcome that the answer asks about, where it does; then buttons stand under it."""
     blocks: list[Block] = []
     said: list[str] = []
+    left = _MOST_CHARS
     for kind, text in _joined(events, form is not None):
         said.append(text)
-        if kind is Cited:
-            blocks += [preformatted(part) for part in _parts(text)]
-        elif kind is Note:
-            blocks += [{"type": "context", "elements": [plain(part, MOST_TEXT)]} for part in _parts(f"({text})")]
-        else:
-            blocks += map(_section, _parts(text))
-    if len(blocks) > _MOST_ANSWER:
-        blocks = [*blocks[:_MOST_ANSWER], _section("... there is more than Slack shows; ask for less")]
+        for part in _parts(f"({text})" if kind is Note else text):
+            left -= len(part)
+            if left >= 0 and len(blocks) < _MOST_ANSWER:
+                blocks.append(_block(kind, part))
+    if left < 0 or len(blocks) == _MOST_ANSWER:
+        blocks.append(_section("... there is more than Slack shows; ask for less."))
     if form is not None:
         blocks += _asking(form)
     return _shown("\n".join(said)[:MOST_TEXT] or "?", blocks or [_section("Nothing is known of that.")])
+
+
+def _block(kind: type[Event], text: str) -> Block:
+    if kind is Cited:
+        return preformatted(text)
+    return {"type": "context", "elements": [plain(text, MOST_TEXT)]} if kind is Note else _section(text)
 
 
 def _joined(events: Iterable[Event], asks: bool) -> Iterable[tuple[type[Event], str]]:

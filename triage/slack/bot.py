@@ -22,6 +22,7 @@ from triage.chat.desk import Desk
 from triage.chat.outcome import Form
 from triage.chat.values import Subject
 from triage.errors import TriageError, UsageError
+from triage.notify.slack import escaped
 from triage.redact import redact
 from triage.slack import asked, blocks
 from triage.slack.access import Access
@@ -31,7 +32,7 @@ from triage.slack.threads import Seen, Thread, Threads, fresh
 from triage.store import verdicts
 from triage.store.values import Verdict
 
-MOST_WAITING = 20  # diagnoses
+MOST_WAITING = 20  # diagnoses and questions
 ANSWERS = 4  # at once
 BETWEEN = 4.0  # seconds between two tellings of progress
 _NOT_HERE = ("not_in_channel", "channel_not_found", "is_archived", "restricted_action")
@@ -85,7 +86,7 @@ class Bot:
         try:
             wanted = asked.command(body.get("text") or "")
         except UsageError as error:
-            return redact(f"That cannot be done: {error}.")
+            return escaped(redact(f"That cannot be done: {error}."))
         if wanted is None:
             return asked.HELP
         if len(self._running) >= MOST_WAITING:
@@ -102,8 +103,12 @@ class Bot:
         if not thread or not self._threads.knows(channel, thread) or not self._parts.access.may(channel, user):
             return
         said = asked.question(event.get("text") or "", self._parts.me)
-        if said and self._seen.first(f"message {channel} {event['ts']}"):
-            self._beside(self._answering, self._answer, channel, thread, user, said)
+        if not said or not self._seen.first(f"message {channel} {event['ts']}"):
+            return
+        if len(self._running) >= MOST_WAITING:
+            self._say(channel, thread, blocks.notice(_BUSY))
+            return
+        self._beside(self._answering, self._answer, channel, thread, user, said)
 
     def pressed(self, body: Body) -> None:
         """A button."""

@@ -11,10 +11,11 @@ from triage.text import excerpt, rank_ranges
 
 _LINES = 3  # cited
 _STEPS = 3
+_NOTES = 3
 
 
 def of_subject(subject: Subject) -> Message:
-    """Verdict, cause, root line, action and steps, without secrets."""
+    """Verdict, cause, root line, action, steps and what was not seen, without secrets."""
     r = subject.result
     suspects, progress = r["suspects"], r["progress"]
     roots = [e for e in subject.evidence if e["role"] == "root"] or list(subject.evidence)
@@ -31,6 +32,7 @@ def of_subject(subject: Subject) -> Message:
         ("turned out", f"{verdict.verdict} by {verdict.who}" if verdict else ""),
         ("evidence", "\n".join(map(_line, roots[:_LINES]))),
         ("what to do", "\n".join(_steps(r["remediation"]))),
+        ("not seen", "\n".join(excerpt(note, limit=300) for note in r["missing"][:_NOTES])),
     )
     healthy = r["outcome"] == "healthy"
     return clean(
