@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 import pytest_socket
 
+import tests.examples  # noqa: F401  its profile is named on the command line
+
 REPO = Path(__file__).resolve().parents[1]
 _count = itertools.count()
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from tests.compress.seed import HOT, RULES, SIGNATURES
 from tests.compress.test_scan_properties import LOGS
+from tests.examples import examples
 from triage import scanning
 from triage.compress.engine import ScanLimits, Scanner
 from triage.ingest import boundaries, sources, streams
@@ -54,7 +55,7 @@ def in_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("in_one_process")
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.one_of(LOGS, LOGS, st.sampled_from([START, AGAIN, CANCEL, b"x" * 700, b"y" * 9000])), max_size=8),
     st.integers(1, 3),

@@ -2,6 +2,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.compress.test_linewise import PATTERNS
+from tests.examples import examples
 from triage.compress.lineset import LineSet
 from triage.compress.linewise import Confined
 
@@ -12,7 +13,7 @@ _LINE = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(st.lists(st.sampled_from(PATTERNS + WORDY), min_size=1, max_size=40), st.lists(_LINE, max_size=40))
 def test_a_batch_of_lines_is_matched_as_each_pattern_matches_each_line(patterns, lines):
     each = [Confined([pattern]) for pattern in patterns]

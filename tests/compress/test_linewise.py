@@ -3,6 +3,7 @@ import re2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from triage import kb
 from triage.compress.linewise import AFTER_PREFIX, Confined, confine
 from triage.errors import KnowledgeError
@@ -22,7 +23,7 @@ def lines_match(pattern: str, lines: list[str]) -> list[bool]:
     return [regex.search(line) is not None for line in lines]
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(400))
 @given(st.sampled_from(PATTERNS), st.lists(_TEXT, min_size=1, max_size=5))
 def test_joined_lines_are_matched_as_each_alone(pattern, lines):
     each = lines_match(pattern, lines)

@@ -4,6 +4,7 @@ import re2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from triage import kb
 from triage.compress.candidate import Candidate
 from triage.compress.mining import is_steady, mine
@@ -145,7 +146,7 @@ _TOKENS = st.one_of(
 _LINES = st.lists(st.lists(_TOKENS, min_size=1, max_size=10).map(" ".join), min_size=1, max_size=12)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.one_of(_LINES, st.lists(st.text(max_size=80), max_size=6)))
 def test_every_pattern_takes_its_lines_and_no_message(texts):
     texts = [text.replace("\n", " ") for text in texts]

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.compress.seed import EVERYTHING, RULES, SIGNATURES, kept, scan
+from tests.examples import examples
 from triage.compress import clean, guard
 from triage.compress.linewise import AFTER_PREFIX, RULE_END, confine
 
@@ -100,7 +101,7 @@ def test_every_line_is_kept_under_its_own_number(data):
             assert raw == line.rstrip(b"\r")
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(LOGS, st.sampled_from([SMALL, EVERYTHING]))
 def test_a_line_is_hot_exactly_when_a_signature_matches_it(data, limits):
     for _, raw, kind in kept(scan(data, limits)):
@@ -109,7 +110,7 @@ def test_a_line_is_hot_exactly_when_a_signature_matches_it(data, limits):
             assert (kind == "hot") == any(pattern.search(text) for pattern in signatures), text
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(LOGS, st.sampled_from([SMALL, EVERYTHING]))
 def test_a_dropped_line_is_one_that_its_rule_matches_and_no_guard_holds(data, limits):
     for _, raw, kind in kept(scan(data, limits)):
@@ -139,7 +140,7 @@ def fits(rule, grade) -> bool:
     return not grade or rule.drops_warnings
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=examples(500))
 @given(LOGS, st.integers(1, 4), st.sampled_from([SMALL, EVERYTHING]))
 def test_each_line_is_what_re2_says_of_it_alone(data, times, limits):
     """However wordings repeat, from block to block and within one."""
@@ -148,7 +149,7 @@ def test_each_line_is_what_re2_says_of_it_alone(data, times, limits):
             assert kind == line_by_line(raw), (number, raw)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(LOGS, st.integers(1, 4))
 def test_what_is_kept_of_a_template_are_its_first_and_last_lines(data, times):
     """Whatever is placed at once, and whatever as late as can be."""
@@ -170,7 +171,7 @@ def is_alarm(template) -> bool:
     return bool(guard.alarm(clean.text(template.first[0].raw)))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(LOGS)
 def test_no_loud_text_is_lost_under_a_carriage_return(data):
     lines = data.split(b"\n")

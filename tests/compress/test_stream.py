@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.compress.seed import EVERYTHING, HOT, RULES, SIGNATURES, kept
 from tests.compress.test_scan_properties import LOGS, SMALL
+from tests.examples import examples
 from triage.compress.classify import Classifier
 from triage.compress.engine import ScanLimits, Scanner
 from triage.compress.linekinds import LineKinds
@@ -90,13 +91,13 @@ def decided(cut: Sequence[bytes], limits: ScanLimits) -> list[tuple[int, bytes, 
     return found
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(LOGS.map(without_bars), st.sampled_from([SMALL, EVERYTHING]))
 def test_each_line_is_of_the_kind_that_the_scan_finds(data, limits):
     assert decided([data], limits) == kept(scanned_anew(data, limits))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(LOGS, st.lists(st.integers(0, 10**6), max_size=10))
 def test_how_the_lines_come_makes_no_difference(data, places):
     for one, other in zip(decided(pieces(data, places), EVERYTHING), kept(scanned_anew(data, EVERYTHING)), strict=True):

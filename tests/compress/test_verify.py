@@ -7,6 +7,7 @@ import re2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from triage import kb
 from triage.compress import guard
 from triage.compress.candidate import Candidate, Refused
@@ -307,7 +308,7 @@ def test_a_gap_for_messages_is_found_wherever_it_stands(parts, gap, data):
     assert result.accepted or result.check in ("specific", "protected"), result
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.text(max_size=60), st.lists(st.text(max_size=40), max_size=3))
 def test_any_text_is_answered_as_a_pattern(pattern, lines):
     result = check(pattern, lines)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from triage.domain import LogLine, RawLine, Stamps
 from triage.ingest.lines import LineParser
 from triage.ingest.text import MAX_TEXT
@@ -370,7 +371,7 @@ def test_secrets_go_even_over_several_lines() -> None:
     assert "hunter2" not in parser.parse(RawLine(9, b"export DB_PASSWORD=hunter2")).text
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.binary(max_size=80), max_size=6))
 def test_never_raises(raws: list[bytes]) -> None:
     parser = LineParser("job.out", reference=REFERENCE)
@@ -386,7 +387,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(PIECES, min_size=1, max_size=4).map("".join))
 def test_never_raises_on_what_looks_like_prefixes(text: str) -> None:
     parse(text)

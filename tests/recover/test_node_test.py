@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from triage.recover.node_verdict import NodeVerdict, alone, next_alone, verdict
 from triage.recover.pairing import MOST_ROUNDS, WITNESSES, Ran, Round, World, next_round
 
@@ -55,7 +56,7 @@ def clusters(draw: st.DrawFn, most: int = 60, share: float = 0.3) -> Cluster:
     return Cluster(nodes, faulty, chance=chance)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(clusters(share=1.0))
 def test_any_number_of_faulty_nodes_is_named_as_long_as_two_good_ones_are_left(cluster: Cluster) -> None:
     found, _ = play(cluster)
@@ -69,7 +70,7 @@ def test_any_number_of_faulty_nodes_is_named_as_long_as_two_good_ones_are_left(c
         assert set(found.undecided) == set(cluster.nodes)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(clusters(), st.data())
 def test_a_cut_link_never_makes_a_good_node_faulty(cluster: Cluster, data: st.DataObject) -> None:
     """Of good nodes each has at most one link that is cut or loose: with more, nobody can tell it from a faulty node."""

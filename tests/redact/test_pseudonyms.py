@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from triage.redact.pseudonyms import Pseudonyms
 
 HIDDEN = [
@@ -92,7 +93,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(st.lists(st.lists(PIECES | st.text(max_size=6), max_size=8).map("".join), max_size=4))
 def test_what_was_hidden_comes_back_as_it_was(texts: list[str]) -> None:
     names = Pseudonyms()
@@ -100,7 +101,7 @@ def test_what_was_hidden_comes_back_as_it_was(texts: list[str]) -> None:
     assert [names.restore(text) for text in hidden] == texts
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(PIECES, max_size=8).map("".join))
 def test_json_stays_json(text: str) -> None:
     """A model answers in JSON and quotes stand-ins in it."""

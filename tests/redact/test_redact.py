@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from triage.redact import redact
 
 HEX40 = "0123456789abcdef0123456789abcdef01234567"
@@ -136,7 +137,7 @@ WORDS = st.sampled_from(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(st.lists(WORDS | st.text(max_size=8), max_size=12).map("".join))
 def test_idempotent(text: str) -> None:
     once = redact(text)
