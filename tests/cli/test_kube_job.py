@@ -195,6 +195,7 @@ def test_ranks_and_nodes_are_those_of_the_pods(server: ApiServer, parts: Parts) 
 def test_of_one_pod_of_many_that_alone_is_read(server: ApiServer, parts: Parts) -> None:
     training(server, k.over(1), k.over(137, "OOMKilled"))
     found = diagnosed(parts, Wanted(pod="train-worker-0"))
+    assert (found.evidence[0].rank, f"{found.evidence[0].time:%H:%M}") == (1, "08:20")
     assert (found.failure_type, found.files) == (
         "host-out-of-memory",
         ("train-worker-0_pytorch.log", "kubernetes-train-worker-0.txt"),

@@ -148,8 +148,9 @@ def _account(found: Gathered, chosen: Chosen, ranks: Ranks, place: Path) -> tupl
     if not text:
         return ()
     path = place / f"kubernetes-{found.asked.name}.txt"
-    path.write_text(redact(text), "utf-8")
-    return (Input(path.name, path, path.stat().st_size, "kubernetes", datetime.now(UTC), Place()),)
+    path.write_text(text := redact(text), "utf-8")
+    told = account.stamps(text)
+    return (Input(path.name, path, path.stat().st_size, "kubernetes", datetime.now(UTC), Place(), told),)
 
 
 def _gpu_hours(pods: Sequence[Pod]) -> float | None:

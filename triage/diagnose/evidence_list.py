@@ -29,6 +29,8 @@ def cite(
         if any((e.file, e.line) == (finding.line.file, finding.line.number) for e in cited):
             return
         file = files.get(finding.line.file)
+        place = (finding.line.file, finding.line.number)
+        rank = rank_of(finding, file)
         cited.append(
             Evidence(
                 id=f"E{len(cited) + 1}",
@@ -39,8 +41,8 @@ def cite(
                 failure_type=finding.signature.failure_type,
                 title=_title(finding),
                 signature=finding.signature.id,
-                rank=rank_of(finding, file),
-                node=node_of(finding, file) or facts.pods_on.get((finding.line.file, finding.line.number)),
+                rank=facts.pod_ranks.get(place) if rank is None else rank,
+                node=node_of(finding, file) or facts.pods_on.get(place),
                 gpu=finding.groups.get("gpu") or finding.line.gpu,
                 time=finding.line.time,
                 repeats=repeats,

@@ -51,6 +51,7 @@ class Facts:
     quoted: frozenset[tuple[str, int]] = frozenset()  # file and number of lines that a model wrote
     hang: hangs.Hang = field(default_factory=hangs.Hang)  # who holds the others up, by what was collected
     pods_on: Mapping[tuple[str, int], str] = field(default_factory=dict)  # nodes of lines that describe a pod
+    pod_ranks: Mapping[tuple[str, int], int] = field(default_factory=dict)
     fallen: tuple[Fallen, ...] = ()  # the processes that launchers report as gone
     system_files: frozenset[str] = field(default_factory=frozenset)
     node_files: frozenset[str] = field(default_factory=frozenset)
@@ -132,6 +133,7 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
         quoted=quoted,
         hang=stuck,
         pods_on=pods.nodes(log),
+        pod_ranks=pods.ranks(log),
         fallen=gone,
         system_files=frozenset(f.name for f in log.files if f.kind in sieve.SYSTEM_KINDS),
         node_files=frozenset(f.name for f in log.files if f.kind in _NODE_KINDS),

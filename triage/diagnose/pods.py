@@ -16,6 +16,8 @@ Best = dict[tuple[str, int], Finding]
 _POD = r"[a-z0-9][a-z0-9.-]{1,250}"
 _NAME = re.compile(rf"^Name:\s{{1,20}}({_POD})\s*$")
 _NODE = re.compile(r"^Node:\s{1,20}([\w.-]{1,100})(?:/|\s*$)")
+_RANK = re.compile(r"^Rank:\s{1,20}(\d{1,7})\s*$")
+_BEGINS = ("Name:", "Job:", "Nodes:")  # where the description of another object begins
 _SECTION = re.compile(r"^(Init Containers|Containers|Ephemeral Containers|Conditions|Volumes|Events|Status):")
 _CONTAINER = re.compile(r"^  ([a-z0-9][a-z0-9-]{0,62}):\s*$")
 _STATE = re.compile(r"^    (State|Last State):\s{1,20}(\w+)")
@@ -172,13 +174,28 @@ def nodes(log: JobLog) -> dict[tuple[str, int], str]:
     return found
 
 
+def ranks(log: JobLog) -> dict[tuple[str, int], int]:
+    """The rank of each line that describes a pod of one process, of jobs that a cluster was asked for."""
+    found: dict[tuple[str, int], int] = {}
+    for file in log.files if log.job_ids else ():
+        rank = None
+        for line in file.lines if file.kind == "kubernetes" else ():
+            if line.text.startswith(_BEGINS):
+                rank = None
+            elif said := _RANK.match(line.text):
+                rank = int(said[1])
+            if rank is not None:
+                found[file.name, line.number] = rank
+    return found
+
+
 def _nodes(lines: Sequence[LogLine]) -> Iterator[tuple[int, str]]:
     assigned = {pair[1]: pair[2] for line in lines if (pair := _ASSIGNED.search(line.text))}
     node = next(iter(assigned.values())) if len(set(assigned.values())) == 1 else None
     alone = node if not any(_OBJECT.search(line.text) for line in lines) else None
     described = None
     for line in lines:
-        if line.text.startswith("Name:"):
+        if line.text.startswith(_BEGINS):
             described = alone = None
         elif said := _NODE.match(line.text):
             described = said[1]

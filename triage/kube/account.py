@@ -5,14 +5,19 @@ Events and conditions begin with the time at which they were seen last, as ages 
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
+from triage.domain import Stamps
 from triage.kube.choose import Chosen
 from triage.kube.ranks import Ranks
 from triage.kube.values import Condition, Container, Ended, Event, Job, Node, Pod
 from triage.text import printable
 
+_OWN_TIME = re.compile(r"(?:(      Finished: {1,8})|  )(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)")
+_STATE = re.compile(r"    (?:Last )?State: ")
 _MOST = 1500  # characters of a message
 _AROUND = timedelta(hours=1)
 # What goes before a container runs, and tells nothing of how it ended.
@@ -37,6 +42,24 @@ def of_job(job: Job | None, events: Sequence[Event], gone: Sequence[Event], name
     if told:
         lines += ["", "LAST SEEN             TYPE     REASON  FROM  OBJECT: MESSAGE", *told]
     return "\n".join(lines) + "\n" if lines else ""
+
+
+def stamps(text: str) -> Stamps:
+    """When what each line of an account tells came about: its own time, or the end of the run that a container's state tells of."""
+    found = Stamps()
+    begun = 0  # the line on which a state begins
+    for number, line in enumerate(text.split("\n"), 1):
+        own = _OWN_TIME.match(line)
+        begun = number if _STATE.match(line) else begun
+        first = begun if own and own[1] and begun else number
+        at = datetime.fromisoformat(own[2]).timestamp() if own else math.nan
+        while found.lines and found.lines[-1] >= first:
+            found.lines.pop()
+            found.times.pop()
+        found.lines.append(first)
+        found.times.append(at)
+        begun = 0 if own and own[1] else begun
+    return found
 
 
 def of_nodes(
@@ -141,7 +164,9 @@ def _state(title: str, state: str, ended: Ended | None) -> Iterator[str]:
 
 
 def _job(job: Job) -> Iterator[str]:
-    yield f"{job.kind} {job.name} in namespace {job.namespace}: {job.state or 'no state'}"
+    yield from _field("Job", f"{job.kind} {job.name}")
+    yield from _field("Namespace", job.namespace)
+    yield from _field("State", job.state)
     if job.restarts:
         yield f"  Restarts: {job.restarts}"
     told = [c for c in job.conditions if c.status == "True" and c.type not in ("Running", "Created", "Pending")]
