@@ -248,6 +248,29 @@ def collectors(pid: int) -> list[str]:
     return found
 
 
+def test_a_channel_that_does_not_answer_holds_nothing_up(sleeper: subprocess.Popen[bytes], tmp_path: Path) -> None:
+    beat = tmp_path / "beat.json"
+    words = [*STILL, "--heartbeat", str(beat), "--notify", "command:sleep 600"]
+    command = [sys.executable, "-m", "triage", "watch", "--pid", str(sleeper.pid), *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watcher:
+        assert watcher.stdout
+        while "HUNG" not in watcher.stdout.readline():
+            pass
+        told = time.time()
+        ends = time.monotonic() + 20
+        while json.loads(beat.read_text())["time"] < told + 1.0:
+            assert time.monotonic() < ends
+            time.sleep(0.1)
+        began = time.monotonic()
+        watcher.terminate()
+        watcher.terminate()  # as those who end a group do: it is one signal
+        assert watcher.wait(20) == 143
+        assert time.monotonic() - began < 15
+        assert watcher.stderr
+        assert "1 message was not sent to the end" in watcher.stderr.read()
+    assert not json.loads(beat.read_text())["ended"]
+
+
 def test_a_script_that_watches_itself_does_not_take_its_watcher_for_the_job(tmp_path: Path) -> None:
     """Both print to one file, and what is told of the hang is no progress of the job."""
     watcher = f"{sys.executable} -m triage watch --pid $$ {' '.join(STILL)} & echo loading; exec sleep 600"

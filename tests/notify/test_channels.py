@@ -56,3 +56,9 @@ def test_what_is_none_is_refused_and_its_secret_not_repeated(text: str) -> None:
     with pytest.raises(UsageError) as refused:
         channels([text])
     assert "hunter22" not in str(refused.value) or text == "hunter22"
+
+
+def test_what_divides_channels_divides_no_quoted_argument() -> None:
+    first, second = channels(["command:sh -c 'cat >> log; env' \"a;b\"; https://example.org/x"])
+    assert first.argv == ("sh", "-c", "cat >> log; env", "a;b")
+    assert second.url == "https://example.org/x"

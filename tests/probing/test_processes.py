@@ -20,6 +20,7 @@ from triage import reach
 from triage.probing import probe
 from triage.probing.probe import LocalProbe, RemoteProbe, Whose
 from triage.probing.processes import Reader
+from triage.probing.sockets import read_sockets
 from triage.probing.values import NodeView, Process, node_view, ranks_of
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
@@ -93,6 +94,30 @@ def test_what_is_handed_to_init_stays_of_the_job(start: Start, tmp_path: Path) -
     job.wait()
     orphan = int((tmp_path / "pid").read_text())
     assert [process["pid"] for process in reader.read([job.pid])] == [orphan]
+
+
+def test_a_process_whose_main_thread_has_ended_lives_on(start: Start) -> None:
+    code = "import ctypes, threading, time; threading.Thread(target=time.sleep, args=(60,)).start(); ctypes.CDLL(None).pthread_exit(None)"
+    job = start(f"exec {sys.executable} -c '{code}'")
+    until(lambda: b") Z " in Path(f"/proc/{job.pid}/stat").read_bytes())
+    (process,) = view(Reader(), job.pid).processes
+    assert (process.state, process.exit) == ("S", None)
+
+
+def test_how_one_ended_that_nobody_took_note_of(start: Start) -> None:
+    job = start("(exit 7) & sleep 60 & exec sleep 61")
+    found = until(lambda: [p for p in view(Reader(), job.pid).processes if p.state == "Z"])
+    assert found[0].exit == 7 << 8
+
+
+def test_logs_that_are_held_open_and_sockets(start: Start, tmp_path: Path) -> None:
+    code = "import socket, sys, time; log = open(sys.argv[1], 'a'); read = open(sys.argv[2]); s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], file=log, flush=True); time.sleep(60)"
+    (tmp_path / "data.txt").write_text("")
+    job = start(f'exec {sys.executable} -c "{code}" {tmp_path}/rank_3.log {tmp_path}/data.txt > {tmp_path}/out')
+    port = until(lambda: (tmp_path / "rank_3.log").exists() and (tmp_path / "rank_3.log").read_text().strip())
+    (process,) = view(Reader(), job.pid).processes
+    assert set(process.outputs) == {f"{tmp_path}/out", f"{tmp_path}/rank_3.log"} | set(process.outputs[1:2])
+    assert read_sockets([job.pid]) == {str(job.pid): ([f"port {port}"], 0)}
 
 
 def test_secrets_of_command_and_environment_are_not_taken(start: Start, tmp_path: Path) -> None:

@@ -236,6 +236,16 @@ def test_where_steps_are_known_a_few_bytes_are_no_progress() -> None:
         assert status.state == ("hung" if quiet >= 1800 else "running"), quiet
 
 
+def test_what_one_rank_moves_steadily_itself_is_progress_whatever_its_log_says() -> None:
+    """Sleep between stages, each of which writes some tens of kilobytes."""
+    job = Job()
+    job.look()
+    for quiet in range(0, 7200, 60):
+        job.move(1, main=100_000, wchan="hrtimer_nanosleep")
+        job.log = LogView("train", quiet=quiet, limit=100, trained=True, steps={-1: 7})
+        assert job.look().state == "running", quiet
+
+
 def test_what_the_scheduler_says_goes_first() -> None:
     job = Job()
     silence(job, 31)

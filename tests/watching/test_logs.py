@@ -186,6 +186,19 @@ def test_what_ended_the_program_until_it_goes_on(tmp_path: Path) -> None:
     assert log.write("step 6 loss 2.1").failure == ""
 
 
+def test_a_bar_that_writes_over_itself(tmp_path: Path) -> None:
+    """It ends no line until all is done; what it shows is read as it comes."""
+    log = Grown(tmp_path)
+    log.write("step 5 loss 2.1")
+    for step in range(11, 14):
+        with log.path.open("a") as file:
+            file.write(f"\rTraining:  {step}%|##        | {step}/200 [00:01<00:10,  3.3it/s, loss=2.1]")
+        view = log.look()
+        assert (view.steps, view.quiet) == ({-1: step}, 0.0)
+    assert log.look(7.0).quiet == 7.0
+    assert log.write("", "Running evaluation").phase == "evaluation"
+
+
 def test_a_secret_in_the_log_is_not_said(tmp_path: Path) -> None:
     log = Grown(tmp_path)
     view = log.write("logging in with token hf_abcdefghijklmnopqrstuvwxyzABCDEFGH")

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
+import time
 from collections.abc import Iterator
 from types import FrameType
 
 import typer
 
+_ONE = 1.0  # seconds within which several are one: `timeout` and schedulers signal the process, then its group
+
 
 class Stop:
-    """Set by the first signal to end; a second one ends the process at once."""
+    """Set by the first signal to end; a later one ends the process at once."""
 
     def __init__(self) -> None:
         self.signal = 0
+        self._at = 0.0
         self._numbers = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is not signal.SIG_IGN]
         for number in self._numbers:
             signal.signal(number, self._caught)
 
     def _caught(self, caught: int, _frame: FrameType | None) -> None:
-        self.signal = caught
-        for number in self._numbers:
-            signal.signal(number, signal.SIG_DFL)
+        if not self.signal:
+            self.signal, self._at = caught, time.monotonic()
+        elif time.monotonic() - self._at > _ONE:
+            signal.signal(caught, signal.SIG_DFL)
+            os.kill(os.getpid(), caught)
 
     def __call__(self) -> bool:
         return self.signal != 0

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 _LOOKS_ONCE = 2  # what moves is seen between two looks
+_SENDING, _STOPPING = 70.0, 3.0  # seconds for messages at the end of the job, two one after the other; and at a signal
 _AGAIN = 10.0  # seconds between two looks at the stacks: those of a job that hangs stay the same
 
 
@@ -80,6 +81,7 @@ def watch(
         if given is not None and no_collect:
             raise UsageError(f"{name} and --no-collect exclude each other", "give one of them")
     from triage.cli import stopping, watch_target
+    from triage.cli.watch_messages import Messages
     from triage.cli.watch_teller import Collecting, Teller
     from triage.config import load, unknown_variables
     from triage.watching import loop
@@ -92,16 +94,16 @@ def watch(
     options = Options(_hang_time(hang_time, settings), _period(period, settings))
     asked = watch_target.Asked(pid, job, pod, namespace, container, tuple(logs or ()))
     target, found = watch_target.find(asked, settings)
-    notifier = notifying.notifier(settings, notify) if notify else None
+    messages = Messages(notifying.notifier(settings, notify), quiet) if notify else None
     beat = Heartbeat(heartbeat, options.period, target.name) if heartbeat else None
     stop = stopping.Stop()
     collecting = None if no_collect else Collecting(collect or settings.home / "hangs", found, _again(again))
-    teller = Teller(target, chosen, beat, collecting, notifier, quiet)
+    teller = Teller(target, chosen, beat, collecting, messages, quiet)
     watcher = loop.Watcher(target, options, teller, stop)
     try:
         status = watcher.run(_LOOKS_ONCE if once else None, until_hung)
     finally:
-        teller.close()
+        teller.close(_STOPPING if stop() else _SENDING)
     if beat:
         beat.beat(status, ended=not stop())
     if stop():

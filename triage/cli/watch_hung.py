@@ -75,21 +75,24 @@ class Investigation:
             self._problems.append(f"collecting failed: {err or f'code {code}'}")
         elif code == 1:
             self._problems.append("collecting: some nodes did not answer, or have no process of the job")
-        if any(path.is_dir() for path in folder.glob("*")):
+        if (folder / "manifest.json").is_file() and any(path.is_dir() for path in folder.glob("*")):
             return True
-        with contextlib.suppress(OSError):  # a manifest of nothing
+        with contextlib.suppress(OSError):  # of no use without its manifest
             shutil.rmtree(folder)
         return False
 
     def _diagnose(self, inputs: list[str]) -> dict[str, Any] | None:
-        _, out, err = self._child(["hang", *inputs, "--format", "json", "--quiet"], _DIAGNOSE)
+        record = [] if self.folder.is_dir() else ["--no-record"]  # logs alone tell no hang
+        _, out, err = self._child(["hang", *inputs, *record, "--format", "json", "--quiet"], _DIAGNOSE)
         try:
             document: dict[str, Any] = json.loads(out)
         except ValueError:
             self._problems.append(f"the diagnosis failed: {err or 'it printed nothing'}")
             return None
         if document["outcome"] == "healthy":  # what was collected shows none of the hang that is
-            self._problems.append("what was collected names no cause")
+            self._problems.append(
+                "what was collected names no cause" if self.folder.is_dir() else "the log alone does not tell the cause"
+            )
             return None
         return document
 

@@ -17,7 +17,7 @@ from triage.watching.loop import Target, Told
 from triage.watching.values import Status
 
 if TYPE_CHECKING:
-    from triage.notify import Notifier
+    from triage.cli.watch_messages import Messages
 
 _PATIENCE = 60.0  # seconds that a message waits for the cause of the hang
 
@@ -39,7 +39,7 @@ class Teller:
     chosen: str
     beat: Heartbeat | None
     collecting: Collecting | None
-    notifier: Notifier | None = None
+    messages: Messages | None = None
     quiet: bool = False
     patience: float = _PATIENCE
     _under_way: Investigation | None = None
@@ -65,6 +65,8 @@ class Teller:
 
     def tick(self) -> None:
         """Tells the cause as soon as it is known, and the hang without it where that takes long."""
+        if self.messages:
+            self.messages.say()
         if self._under_way and (findings := self._under_way.findings) is not None:
             self._under_way, self._findings = None, findings
             if self._hang:
@@ -75,8 +77,13 @@ class Teller:
             self._unsent = False
             self._send(self._document(self._hang, "hung"))
 
-    def close(self) -> None:
-        """Nothing that was begun outlives us; what was not found is not told."""
+    def close(self, seconds: float) -> None:
+        """Nothing that was begun outlives us, and what was not found is not told. seconds: for messages that are being sent."""
+        self._break_off()
+        if self.messages:
+            self.messages.wait(seconds)
+
+    def _break_off(self) -> None:
         if self._under_way:
             self._under_way.stop()
             self._under_way = None
@@ -91,7 +98,7 @@ class Teller:
 
     def _over(self, told: Told) -> Told:
         """A hang that is over before anybody was told of it is no news, unless it ended badly."""
-        self.close()
+        self._break_off()
         self._hang, self._findings = None, Findings()
         was_unsent, self._unsent = self._unsent, False
         return replace(told, news=None, changed=True) if was_unsent and told.news in ("moving again", "ended") else told
@@ -132,14 +139,8 @@ class Teller:
         return str(self._under_way.folder) if self._under_way else ""
 
     def _send(self, document: dict[str, Any]) -> None:
-        if self.notifier is None:
-            return
-        from triage.cli import notifying
-        from triage.cli.watch_news import message
-
-        notifying.say(self.notifier.send(message(document)), self.quiet)
-        if self.notifier.problem:
-            output.note(self.notifier.problem, self.quiet)
+        if self.messages:
+            self.messages.post(document)
 
     def _alive(self, status: Status) -> None:
         if self.beat and (problem := self.beat.beat(status)):

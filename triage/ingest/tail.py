@@ -119,6 +119,12 @@ class Tail:
         size = at.read - at.offset
         return Lines([at.held] if at.held_whole() else self._again(at.offset, size), size) if size else None
 
+    def end(self, most: int) -> bytes:
+        """The end of that line alone, at most so many bytes."""
+        at = self._at
+        size = min(most, at.read - at.offset)
+        return os.pread(self._file, size, at.read - size) if self._file >= 0 and size else b""
+
     def close(self) -> None:
         if self._file >= 0:
             os.close(self._file)

@@ -14,6 +14,7 @@ from triage.text import printable
 
 Kind = Literal["slack", "webhook", "command", "mail"]
 _ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?")
+_PART = re.compile(r"""\s*(?:(?i:command):(?:"(?:[^"\\]|\\.)*"|'[^']*'|\\.|[^;\n])*|[^;\n]+)""", re.DOTALL)
 _HINT = "write slack:https://..., https://..., command:PROGRAM ARGS or mailto:a@b"
 
 
@@ -29,8 +30,11 @@ class Channel:
 
 
 def channels(texts: Iterable[str]) -> tuple[Channel, ...]:
-    """Each text holds one or several, with a semicolon or a line end between. Errors: UsageError, which repeats no secret."""
-    found = [_channel(part.strip()) for text in texts for part in re.split(r"[;\n]", text) if part.strip()]
+    """Each text holds one or several, with a semicolon or a line end between, but within quotes of a command.
+
+    Errors: UsageError, which repeats no secret.
+    """
+    found = [_channel(part.strip()) for text in texts for part in _PART.findall(text) if part.strip()]
     return tuple(dict.fromkeys(found))
 
 

@@ -52,7 +52,7 @@ def source() -> str:
     """The text of the probe, for a Python without triage."""
     folder = Path(_node.__file__).parent
     lines = ["from __future__ import annotations"]
-    for name in ("processes", "devices", "sockets", "node"):
+    for name in ("written", "processes", "devices", "sockets", "node"):
         text = (folder / f"{name}.py").read_text("utf-8")
         lines += [line for line in text.splitlines() if not line.startswith(("from triage", "from __future__"))]
     return "\n".join(lines) + "\n"

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from triage.probing.written import written_files
+
 RANK_NAMES = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "LOCAL_RANK")
 _TICKS = os.sysconf("SC_CLK_TCK")
 _RANK_OPTION = re.compile(rb"--(?:local[-_])?rank(?:=|\x00)(\d{1,6})\x00")
@@ -18,8 +20,6 @@ _JOB_GROUP = re.compile(r"/job_(\d{1,18})(?:/|$)")
 _KTHREADD = 2
 _IO = (b"rchar", b"wchar", b"read_bytes", b"write_bytes")
 _MOST_READ = 1 << 17  # bytes of one file; an environment may be long
-_LOG_NAME = re.compile(r"\.(?:log|out|err|txt)(?:\.\w{1,20})?$")
-_MOST_FILES = 1000  # open files of a process that are looked at for logs
 _SEARCHED = 16  # looks between two searches for logs among the open files, once a process is no longer young
 _COLLECTS = [b"-I", b"-S", b"-"]  # options of the Python that `triage hang collect` runs
 _HELPERS = {
@@ -111,10 +111,18 @@ class Reader:
             "main_io": _io(self._get(pid, "task", pid, "io")),
             "outputs": self._outputs(stat),
         }
-        if found["ranks"] is None:
-            found["exit"] = None  # not ours to see: it reads as zero
+        if stat["state"] == "Z" and stat["threads"] > 1:
+            found["state"] = "S"  # the main thread has ended, and others go on
+        if found["state"] != "Z" or not self._is_ours(pid):
+            found["exit"] = None  # of others it reads as zero
         found["frozen"] = self._frozen(str(found.pop("cgroup")))
         return found
+
+    def _is_ours(self, pid: str) -> bool:
+        try:
+            return os.geteuid() in (0, os.stat(f"{self._proc}/{pid}").st_uid)  # noqa: PTH116 - Python of other nodes may be old
+        except OSError:
+            return False
 
     def _constants(self, stat: dict[str, Any]) -> dict[str, Any]:
         """Kept once two looks agree: one that falls into an exec sees the new name beside an environment that is still empty."""
@@ -148,38 +156,9 @@ class Reader:
         looks, found = self._written.get(key, (0, []))
         is_young = looks & (looks - 1) == 0  # 0, 1, 2, 4, 8 ...
         if is_young or (looks + stat["pid"]) % _SEARCHED == 0:
-            found = self._search(str(stat["pid"]))
+            found = written_files(f"{self._proc}/{stat['pid']}")
         self._written[key] = (looks + 1, found)
         return found
-
-    def _search(self, pid: str) -> list[str]:
-        folder = f"{self._proc}/{pid}/fd"
-        try:
-            numbers = sorted(map(int, os.listdir(folder)))[:_MOST_FILES]  # noqa: PTH208 - for speed
-        except OSError:
-            return []
-        found: list[str] = []
-        for number in numbers:
-            try:
-                path = os.readlink(f"{folder}/{number}")  # noqa: PTH115 - for speed
-            except OSError:
-                continue
-            if (
-                path in found
-                or not path.startswith("/")
-                or path.startswith(("/dev/", "/proc/"))
-                or path.endswith(" (deleted)")
-            ):
-                continue
-            if number in (1, 2) or (_LOG_NAME.search(path) and self._is_written(pid, number)):
-                found.append(path)
-        return found
-
-    def _is_written(self, pid: str, number: int) -> bool:
-        for line in (self._get(pid, "fdinfo", str(number)) or b"").splitlines():
-            if line.startswith(b"flags:"):
-                return int(line[6:], 8) & 3 in (os.O_WRONLY, os.O_RDWR)
-        return False
 
     def _frozen(self, cgroup: str) -> bool:
         """Whether the freezer holds its control group, of either version."""

@@ -14,6 +14,7 @@ from statistics import median
 from triage.probing.values import Key, NodeView, Process, ranks_of
 
 LARGE = 64 << 10  # bytes a second, of all processes, that no watchdog and no logger moves
+_STEADY = 1 << 10  # bytes a second that the main thread of one rank moves, or what it started: one that waits does not
 _DROP = 0.2  # of what the job moved in its usual round: less is what goes on in a hang too
 _ROUNDS = 5  # that make a usual round
 _COMPILERS = frozenset(
@@ -38,7 +39,7 @@ class Done:
 @dataclass(frozen=True, slots=True)
 class Activity:
     """words: of what is progress, "" for none. small: bytes moved that may be those of a watchdog. readable: of any process.
-    ended: how those ended that were there at the last look, where that is known."""
+    steady: one rank moved more itself than one that waits. ended: how those ended that were there at the last look, where that is known."""
 
     seconds: float = 0.0
     done: tuple[Done, ...] = ()
@@ -48,6 +49,7 @@ class Activity:
     compiling: str = ""
     readable: bool = False
     new: tuple[Process, ...] = ()
+    steady: bool = False
     ended: Mapping[Key, int] = field(default_factory=dict)
 
     @property
@@ -83,37 +85,41 @@ class Moves:
         begun = sum(sum(process.io[:2]) for process in new if process.io)
         moved = begun + sum(one.moved or 0 for one in done)
         stored = sum(one.stored for one in done)
-        small = max(0, _own(done, new) - beats)
+        own = _own(done, new)
+        small = max(0, sum(own) - beats)
+        steady = max(own, default=0) - beats >= _STEADY * seconds
         words = ""
         if max(moved, stored) >= LARGE * seconds:
-            words = f"{_size(max(moved, stored))} read and written in {seconds:.3g} s"
+            words = f"{_size(max(moved, stored))} read and written in {seconds:.2g} s"
         elif small and not self._is_drop(small / seconds):
-            words = f"{_size(small)} read and written in {seconds:.3g} s"
+            words = f"{_size(small)} read and written in {seconds:.2g} s"
         if words:
             self._usual.append(small / seconds)
         compilers = sorted({one.process.comm for one in done if one.process.comm in _COMPILERS and one.cores > _WORKS})
         compilers += sorted({process.comm for process in new if process.comm in _COMPILERS} - set(compilers))
         readable = any(one.moved is not None for one in done)
-        return Activity(seconds, done, moved, small, words, ", ".join(compilers), readable, new)
+        return Activity(
+            seconds, done, moved, small, words, ", ".join(compilers), readable, new, steady=steady and bool(words)
+        )
 
     def _is_drop(self, rate: float) -> bool:
         return len(self._usual) >= _ROUNDS and rate < _DROP * median(self._usual)
 
 
-def _own(done: Sequence[Done], new: Sequence[Process]) -> int:
-    """Bytes that the ranks moved themselves: by their main threads, and by the processes that they started.
+def _own(done: Sequence[Done], new: Sequence[Process]) -> list[int]:
+    """Bytes that the ranks moved themselves: by their main threads, and by the processes that they started, each.
 
     Where no rank is known, all processes count.
     """
     everyone = [*(one.process for one in done), *new]
     ranks = {process.key for process in ranks_of(everyone).values()}
     counted = _below(everyone, ranks) if ranks else {process.key for process in everyone}
-    total = sum(sum(process.io[:2]) for process in new if process.io and process.key in counted)
+    found = [sum(process.io[:2]) for process in new if process.io and process.key in counted]
     for one in done:
         if one.process.key in counted:
             main = one.main_moved if one.main_moved is not None and one.process.threads > 1 else one.moved
-            total += main or 0
-    return total
+            found.append(main or 0)
+    return found
 
 
 def _below(processes: Sequence[Process], tops: set[Key]) -> set[Key]:

@@ -208,7 +208,7 @@ class Judge:
         words = []
         if seen.processes:
             small = self._last.small if self._last else 0
-            moved = f"but {small} bytes in the last period, as watchdogs move" if small else "none"
+            moved = f"but {small} bytes in the last period, too few to be work" if small else "none"
             words.append(f"input and output of its {how_many(len(living), 'process', 'processes')}: {moved}")
             if busy := self._computing():
                 words.append(

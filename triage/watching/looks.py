@@ -78,11 +78,11 @@ class Looks:
         cores = [look.main_cores for look in looks if look.main_cores is not None]
         used = sum(cores) / len(cores) if cores else 0.0
         if used > _BUSY or sum(look.process.state == "R" for look in looks) * 2 > len(looks):
-            return Pattern("busy", f"computes ({100 * used:.0f} % of a CPU) with no input or output", "busy")
+            return Pattern("busy", f"computes ({100 * used:.0f} % of a CPU){_still(looks)}", "busy")
         places = Counter(_place(look) for look in looks)
         place = places.most_common(1)[0][0]
         if _sleeps(next(look.process for look in reversed(looks) if _place(look) == place)):
-            return Pattern("asleep", "sleeps in clock_nanosleep with no input or output; that may be meant", "asleep")
+            return Pattern("asleep", f"sleeps in clock_nanosleep{_still(looks)}; that may be meant", "asleep")
         children = self._children.get((process.node, process.pid), [])
         workers = [one for one in children if one.process.name == process.name and one.process.state != "Z"]
         family = next((word for word in _WAITS if place.startswith(word) or word in place), place)
@@ -97,6 +97,11 @@ class Looks:
 
 def _place(look: Done) -> str:
     return look.process.wchan or f"call {look.process.call}"
+
+
+def _still(looks: Sequence[Done]) -> str:
+    moved = sum((one.main_moved if one.main_moved is not None else one.moved) or 0 for one in looks)
+    return "" if moved else " with no input or output"
 
 
 def _sleeps(process: Process) -> bool:

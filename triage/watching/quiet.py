@@ -12,7 +12,7 @@ _GAP = 3.0  # periods: who looks after a longer one was not there, and the job m
 
 @dataclass(slots=True)
 class Quiet:
-    """Seconds since progress of each kind. strong: bytes in bulk, compilers, a GPU that works, a file that grows;
+    """Seconds since progress of each kind. strong: bytes in bulk or steadily by a rank itself, compilers, a GPU that works, a file that grows;
     any: a few bytes too; log: None while the logs never showed progress. why: the last of it, in words."""
 
     period: float
@@ -33,7 +33,7 @@ class Quiet:
             self.log += credited
 
     def activity(self, activity: Activity) -> None:
-        if max(activity.moved, sum(one.stored for one in activity.done)) >= LARGE * activity.seconds:
+        if activity.steady or max(activity.moved, sum(one.stored for one in activity.done)) >= LARGE * activity.seconds:
             self.progress(activity.words)
         elif activity.words:
             self.any, self.why = 0.0, activity.words

@@ -18,6 +18,7 @@ from triage.watching.values import LogView
 _HISTORY = 1 << 20  # bytes of a log that was there before, which tell how long its phases take
 _EARLIER = 64 << 10  # bytes of each piece from before that, which tells how long a step took then
 _PIECES = 3
+_BAR = 2048  # bytes of a line that is not finished
 _SAMPLED = 4  # logs that are asked for it: ranks go at one pace
 _MOST = 400  # lines of one look at one file; of more the last ones tell enough
 # What `triage watch` prints, which may go to the very log of the job: from a batch script that watches itself.
@@ -33,6 +34,7 @@ class Logs:
     def __init__(self, names_: Sequence[str] = ()) -> None:
         self._progress = LogProgress()
         self._files: dict[str, tuple[Tail, LineParser]] = {}
+        self._ends: dict[str, bytes] = {}  # of lines that are not finished
         self._shared: set[str] = set()  # files that we print to as well
         self._first = True
         self._read = 0
@@ -79,22 +81,33 @@ class Logs:
             lines: list[LogLine] = []
             for item in tail.poll():
                 if isinstance(item, Lines):
-                    raw = b"".join(item.chunks).splitlines()
+                    raw = _shown(b"".join(item.chunks))
                     if name in self._shared:
                         raw = [line for line in raw if not _OURS.match(line)]
                     size += item.size
-                    for line in raw[-_MOST if known else -4 * _MOST :]:
-                        self._read += 1  # in order, by which the parser knows the lines of a key that go together
-                        lines.append(parser.parse(RawLine(self._read, line)))
+                    lines += self._parsed(parser, raw[-_MOST if known else -4 * _MOST :])
                 else:
                     self._progress.take(lines, size, now, not known)
                     lines, size = [], 0
                     self._progress.started_again(now)
+            lines += self._parsed(parser, self._unfinished(name, tail))
             self._progress.problem(name, tail.why)
             self._progress.take(lines[-4 * _MOST :], size, now, history=not known and self._first)
         if self._first:
             self._begin(now)
         return self._progress.look(now)
+
+    def _parsed(self, parser: LineParser, raw: list[bytes]) -> list[LogLine]:
+        """Numbered in order, by which the parser knows the lines of a key that go together."""
+        begin = self._read + 1
+        self._read += len(raw)
+        return [parser.parse(RawLine(number, line)) for number, line in enumerate(raw, begin)]
+
+    def _unfinished(self, name: str, tail: Tail) -> list[bytes]:
+        """What a progress bar shows now: it writes over itself, and ends its line when all is done."""
+        end = tail.end(_BAR)
+        before, self._ends[name] = self._ends.get(name), end
+        return _shown(end)[-1:] if b"\r" in end and end != before else []
 
     def _begin(self, now: float) -> None:
         """What was silent before we came was silent since the newest of the files was written."""
@@ -111,6 +124,11 @@ class Logs:
     def close(self) -> None:
         for tail, _ in self._files.values():
             tail.close()
+
+
+def _shown(text: bytes) -> list[bytes]:
+    """Its lines, and of one that was written over again and again what was last to be seen."""
+    return [part for line in text.split(b"\n") for part in [part for part in line.split(b"\r") if part.strip()][-2:]]
 
 
 def _is_our_output(name: str) -> bool:
