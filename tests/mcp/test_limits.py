@@ -84,8 +84,11 @@ def test_a_job_leads_to_no_log_outside_of_the_roots(
     assert refused.is_error
     assert "4242.out is outside of the roots" in text(refused)
     (tmp_path / "4242.out").rename(tmp_path / "logs" / "4242.out")
-    programs.sacct(table("24.05", row(tmp_path / "logs"), BATCH, STEP))
-    assert "import-error" in text(asked("diagnose", job="4242"))
+    tasks = [row(tmp_path / "logs", JobID=f"4242_{n}", JobIDRaw=f"424{n}", StdOut="4242.out") for n in (1, 2)]
+    programs.sacct(table("24.05", *tasks))
+    told = text(asked("diagnose", job="4242"))
+    assert "import-error" in told
+    assert "of 2 failed tasks the first is talked about" in told
 
 
 def test_answers_are_bounded(asked: Call, tmp_path: Path) -> None:

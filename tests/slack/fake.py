@@ -26,6 +26,7 @@ class Message:
     text: str
     blocks: list[dict[str, Any]]
     changes: int = 0
+    changed_at: float = 0.0
 
     @property
     def shown(self) -> str:
@@ -46,14 +47,13 @@ class FakeSlack:
     views: list[dict[str, Any]] = field(default_factory=list)
     whispers: list[str] = field(default_factory=list)
     acks: dict[str, dict[str, Any]] = field(default_factory=dict)
-    acked_after: dict[str, float] = field(default_factory=dict)
+    acked_at: dict[str, float] = field(default_factory=dict)
     refuses: dict[str, str] = field(default_factory=dict)
     limited: int = 0  # so many calls are told to come back after a second
     connections: int = 0
 
     def __enter__(self) -> FakeSlack:
         self._count = itertools.count(1)
-        self._sent: dict[str, float] = {}
         self._links: list[ServerConnection] = []
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._socket = serve(self._link, "127.0.0.1", 0)
@@ -130,7 +130,6 @@ class FakeSlack:
     def send(self, kind: str, payload: dict[str, Any]) -> str:
         """An envelope; its id."""
         name = f"envelope-{next(self._count)}"
-        self._sent[name] = time.monotonic()
         self._links[-1].send(
             json.dumps({"envelope_id": name, "type": kind, "payload": payload, "accepts_response_payload": True})
         )
@@ -149,7 +148,7 @@ class FakeSlack:
                 answer = json.loads(text)
                 name = answer["envelope_id"]
                 self.acks[name] = answer.get("payload") or {}
-                self.acked_after[name] = time.monotonic() - self._sent[name]
+                self.acked_at[name] = time.monotonic()
         except ConnectionClosed:
             pass
 
@@ -173,6 +172,7 @@ class FakeSlack:
                 changed = self.messages[given["ts"]]
                 changed.text, changed.blocks = given["text"], _checked(given["blocks"])
                 changed.changes += 1
+                changed.changed_at = time.monotonic()
                 return {"ok": True, "channel": given["channel"], "ts": given["ts"]}
             case "views.open":
                 self.views.append(json.loads(given["view"]) if isinstance(given["view"], str) else given["view"])

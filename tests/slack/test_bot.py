@@ -87,7 +87,15 @@ def test_a_log_is_diagnosed_under_the_command(slack: FakeSlack) -> None:
     assert "action: restart-excluding" in shown
     assert "gpu-042.dmesg:6  [Wed Nov 18 01:53:50 2026] NVRM: Xid" in shown
     assert "scontrol update NodeName=gpu-042 State=DRAIN" in shown
-    assert max(slack.acked_after.values()) < 3
+
+
+def test_it_acknowledges_before_it_reads(slack: FakeSlack) -> None:
+    before = set(slack.messages)
+    name = slack.command("own.out")
+    done = until(
+        lambda: [m for ts, m in list(slack.messages.items()) if ts not in before and "import-error" in m.shown]
+    )
+    assert slack.acked_at[name] < done[0].changed_at
 
 
 def test_a_recorded_incident_is_shown(slack: FakeSlack, thread: str) -> None:
