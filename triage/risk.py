@@ -15,7 +15,7 @@ _SAID = re.compile(
     (?<!\ba\ )(?<!\bthe\ )\breboot\b
     | \b(?:often|by|with)\ a\ reboot\b
     | \bcold\ power\ cycle\b | (?<!\bthe\ )\bpower-cycle\b
-    | (?<!\ba\ )(?<!\bthe\ )(?<!-)\bkill\b(?!-)
+    | (?<!\ba\ )(?<!\bthe\ )(?<!-)\bkill\b(?!-|\ -CONT\b)
     | (?<!ask\ for\ )\b(?:delete|remove|purge|wipe|erase|clear)\b(?!\ code)
     | \bfree\ space\b | \breimage\b | \breformat\b | \bfsck\b
     | (?:^|[,;]\ |\b(?:and|or|then)\ )(?:power|shut)\ (?:off|down)\b
@@ -27,7 +27,7 @@ _SAID = re.compile(
 _RUN = re.compile(
     r"""(?x)
     (?:^|[;|&`]\s*|\bsudo\ |\bssh\ \S+\ |\bxargs\ )(?:sudo\ )?(?:
-        rm|rmdir|kill|pkill|killall|reboot|shutdown|poweroff|scancel|qdel|bkill|flux\ cancel|mkfs\S*|dd|fsck|xfs_repair|truncate|shred|wipefs
+        rm|rmdir|kill(?!\ -CONT\b)|pkill|killall|reboot|shutdown|poweroff|scancel|qdel|bkill|flux\ cancel|mkfs\S*|dd|fsck|xfs_repair|truncate|shred|wipefs
       | kubectl\ (?:-n\ \S+\ )?(?:delete|drain)
       | ipmitool\ (?:\S+\ )*?(?:chassis\ )?power\ (?:cycle|off|reset)
       | systemctl\ (?:restart|stop|kill)

@@ -92,12 +92,14 @@ def _way(entry: Any, where: str) -> Way:
 
 
 def _fetch(entry: Any, where: str) -> Fetch:
-    """A text, or the name of one of kb/fetch.yaml and what it tells here."""
-    if not isinstance(entry, dict):
-        _check_open(str(entry), where)
-        return Fetch(str(entry))
+    """A text, one with the condition on which it is said, or the name of one of kb/fetch.yaml and what it tells here."""
+    if not isinstance(entry, dict) or set(entry) == {"what", "when"}:
+        text, when = (str(entry["what"]), _when(entry, where)) if isinstance(entry, dict) else (str(entry), When())
+        _check_open(text, where)
+        _check_when(when, where)
+        return Fetch(text, when=when)
     if not set(entry) <= {"look", "tells"}:
-        raise KnowledgeError(f"{where}: expected a text, or look and tells")
+        raise KnowledgeError(f"{where}: expected a text, what and when, or look and tells")
     kb.member(name := str(entry.get("look", "")), fetches(), f"{where}: look")
     known, tells = fetches()[name], str(entry.get("tells", ""))
     return replace(known, text=f"{known.text} ({tells})") if tells else known

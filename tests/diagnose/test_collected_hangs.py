@@ -74,8 +74,22 @@ def test_a_stopped_process_is_named_and_not_its_launcher(knowledge: Knowledge) -
     d = judge(job(*collected(*RING, "12 10 T do_signal_stop python ring.py", stacks={**STACKS, 12: spins})), knowledge)
     assert (found(d), d.status, d.root_cause_class) == (("hung", "hang", (12,)), "established", "operator-action")
     assert "process 12 (`python ring.py`, n1)" in d.root_cause
-    assert any("kill -CONT" in step.step for step in d.remediation)
+    assert [step.risk for step in d.remediation if "`kill -CONT 12`" in step.step] == ["reversible"]
     assert d.action == "wait"
+
+
+def test_stacks_that_are_here_are_not_asked_for_again(knowledge: Knowledge) -> None:
+    whole = collected(
+        *RING, "12 10 R - python ring.py", stacks={**STACKS, 12: ["    spin (other.py:3)", *RECEIVES[2:]]}
+    )
+    d = judge(job(*whole), knowledge)
+    said = " ".join(step.step for step in d.remediation)
+    assert (d.suspects.pids, d.action) == ((12,), "kill-and-restart")
+    assert "Kill the job" in said
+    assert "stacks of every rank" not in said
+    assert "Take the stack" not in said
+    none = judge(job(*collected(*RING, "12 10 R - python ring.py")), knowledge)
+    assert any("Take the stack of every rank" in step.step for step in none.remediation)
 
 
 def test_one_that_was_stopped_and_goes_on_at_the_second_look_is_not(knowledge: Knowledge) -> None:

@@ -61,7 +61,7 @@ STOPPED = replace(
     component="linux",
     weight=76,
     action="wait",
-    remedy="Find out who stopped it (a person, a debugger, the scheduler), and let it go on with `kill -CONT PID` or `scontrol resume`; nothing is lost by it.",
+    remedy="Find out who stopped it (a person, a debugger, the scheduler), and let it go on with `kill -CONT {pid}` or `scontrol resume`; nothing is lost by it.",
     check="ps -o pid,stat,wchan:30,cmd -p PID",
 )
 SUSPENDED = replace(

@@ -81,7 +81,7 @@ class _Case:
     def fetched(self) -> list[tuple[str, str]]:
         """What would settle it, and the command that shows it; in the text and with <names> where the log does not tell them."""
         known = {**self.elsewhere, **self.to_read}
-        return [self._fetched(fetch, known) for fetch in self.book.fetch]
+        return [self._fetched(fetch, known) for fetch in self.book.fetch if self.here.meets(fetch.when)]
 
     def _fetched(self, fetch: Fetch, known: Mapping[str, str]) -> tuple[str, str]:
         text = fill_text(fetch.text, known)

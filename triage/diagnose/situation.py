@@ -10,6 +10,7 @@ from triage.diagnose import memory
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.cause_class import cause_class
 from triage.diagnose.facts import Facts, node_of, rank_of
+from triage.diagnose.hangs import Hang
 from triage.domain import SHOWN, LogFile, LogLine, Progress, Suspects, When
 from triage.evidence.known import known_nodes
 from triage.evidence.match import Finding
@@ -94,7 +95,14 @@ def _shown(facts: Facts, root: Candidate | None, progress: Progress | None, aske
             yield mark
     if any(facts.steps.values()):
         yield "steps"
+    yield "stacks" if _all_stacks(facts.hang) else "no-stacks"
     yield "checkpoint" if progress and progress.last_checkpoint else "no-checkpoint"
+
+
+def _all_stacks(hang: Hang) -> bool:
+    """Are stacks here of all ranks that are known, and not of one that somebody looked at?"""
+    stacks = hang.scene.stacks
+    return stacks is not None and not stacks.missing and (len(hang.scene.seen) > 1 or hang.told.written)
 
 
 def scheduler(facts: Facts) -> str:

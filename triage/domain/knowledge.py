@@ -100,6 +100,8 @@ SHOWN = (
     "steps",  # training steps were made
     "checkpoint",  # one was saved or loaded
     "no-checkpoint",
+    "stacks",  # of all ranks are here
+    "no-stacks",
 )
 
 
@@ -141,6 +143,7 @@ class Fetch:
 
     text: str
     ways: tuple[Way, ...] = ()
+    when: When = When()
 
 
 @dataclass(frozen=True, slots=True)
