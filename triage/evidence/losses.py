@@ -39,7 +39,7 @@ def diverged(steps: Sequence[Step]) -> LogLine | None:
 def _risen_many_times(values: Sequence[float]) -> int | None:
     level = [median(values[i : i + WINDOW]) for i in range(len(values) - WINDOW + 1)]
     first = max(level[:WINDOW])
-    risen = next((i for i, now in enumerate(level) if now >= TIMES * first), None)
+    risen = next((i for i, now in enumerate(level) if now >= TIMES * max(first, TINY)), None)
     if risen is None or level[-1] <= STAYS * min(level[: risen + 1]):
         return None
     return risen + WINDOW // 2
