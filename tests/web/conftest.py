@@ -11,10 +11,14 @@ from tests.web.serving import LOST_GPU, Served
 
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """It may read below `logs` beside its home, and finds programs of Slurm in `bin` there."""
+    """It may read below `logs` beside its home, finds programs of Slurm in `bin` and the cluster of `kubeconfig` there."""
     place = tmp_path_factory.mktemp("served")
     (place / "logs").mkdir()
-    env = FakePrograms(place / "bin").env | {"TRIAGE_SERVE_ROOTS": str(place / "logs")}
+    env = FakePrograms(place / "bin").env | {
+        "TRIAGE_SERVE_ROOTS": str(place / "logs"),
+        "TRIAGE_SERVE_NAMESPACES": "ml",
+        "KUBECONFIG": str(place / "kubeconfig"),
+    }
     found = serving.start(place / "home", TRIAGE_SERVE_UPLOAD_MB="2", TRIAGE_SERVE_RATE="60000", **env)
     try:
         yield found

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.kube import objects as k
+from tests.kube.server import ApiServer
 from tests.slurm.programs import FakePrograms, row
 from tests.slurm.shapes import BATCH, STEP, table
 from tests.web.serving import LOST_GPU, PATIENCE, WRITE, Served
@@ -54,7 +56,12 @@ def test_a_job_of_slurm_is_diagnosed_from_its_id(served: Served, slurm: FakeProg
     slurm.sacct(table("24.05", row(logs), BATCH, STEP))
     with served.client() as client:
         done = ended(served, client.post("/api/v1/jobs/slurm", json={"job": "4242"}))
-        assert (done["state"], done["slurm"], done["failure_type"]) == ("done", "4242", "import-error"), done
+        assert (done["state"], done["scheduler"], done["asked"], done["failure_type"]) == (
+            "done",
+            "slurm",
+            "4242",
+            "import-error",
+        ), done
         shown = client.get(f"/api/v1/incidents/{done['incident']}").json()
         assert (shown["job"], shown["job_user"]) == ("4242", "ada")
         assert client.post("/api/v1/jobs/slurm", json={"job": "4242; rm -rf /"}).status_code == 400
@@ -85,3 +92,20 @@ def test_a_job_that_slurm_does_not_know_is_said(served: Served, slurm: FakeProgr
             assert time.monotonic() < end
             time.sleep(0.1)
     assert "Slurm" in found["said"]
+
+
+def test_a_job_of_kubernetes_is_diagnosed_from_its_name(served: Served) -> None:
+    pytest.importorskip("kubernetes")
+    with ApiServer() as cluster, served.client() as client:
+        cluster.kubeconfig(served.home.parent / "kubeconfig")
+        job = k.batch_job("train", k.condition("Failed", reason="BackoffLimitExceeded"))
+        labels = {"batch.kubernetes.io/job-name": "train"}
+        cluster.add(job, k.pod("train-0", k.container("main", k.over(1)), labels=labels, owner=job), k.node("gpu-1"))
+        cluster.logs["ml", "train-0", "main", False] = ERROR.encode()
+        for name, pod in (("ml/train", False), ("ml/train-0", True)):
+            done = ended(served, client.post("/api/v1/jobs/kubernetes", json={"name": name, "pod": pod}))
+            assert (done["state"], done["asked"], done["failure_type"]) == ("done", name, "import-error"), done
+            lines = client.get(f"/api/v1/incidents/{done['incident']}").json()["evidence"]
+            assert any("flash_attn" in e["text"] for e in lines)
+        for name in ("train", "kube-system/train", "ml/../train", "other/job/train"):
+            assert client.post("/api/v1/jobs/kubernetes", json={"name": name}).status_code == 400, name

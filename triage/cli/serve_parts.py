@@ -78,6 +78,7 @@ def run(chosen: Settings, known: Sequence[Token], host: str, port: int, names: t
         options = Options(
             folder=_folder(chosen),
             roots=serve_roots.roots(chosen),
+            namespaces=tuple(filter(None, (n.strip() for n in chosen.serve_namespaces.split(",")))),
             slurm=shutil.which("sacct") is not None or shutil.which("scontrol") is not None,
             most_bytes=chosen.serve_upload_mb << 20,
             rate=chosen.serve_rate,

@@ -6,14 +6,16 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-from triage.cli import serve_roots, tasks, wiring
+from triage.cli import kube_job, serve_roots, slurm_job, tasks, wiring
 from triage.cli.case import Case
+from triage.config import Settings
 from triage.errors import InputError, TriageError
+from triage.parts import Tell
 from triage.redact import redact
 from triage.roots import within
 
@@ -38,9 +40,8 @@ def _diagnosed(server: IO[str], asked: dict[str, Any]) -> dict[str, Any]:
         rules = wiring.learned_rules(chosen, writes=True)
         parts = wiring.parts(chosen, lambda text: _say(server, {"told": text}), rules=rules)
         parts = wiring.with_good_runs(parts, chosen, writes=True)
-        with tasks.cases(asked["slurm"] or None, asked["paths"], chosen.home) as found:
-            cases = [_below(case, serve_roots.roots(chosen)) for case in found] if asked["slurm"] else found
-            groups = tasks.diagnose(cases, parts, chosen, None, new=False, live=True)
+        with _cases(asked, chosen, parts.tell) as found:
+            groups = tasks.diagnose(found, parts, chosen, None, new=False, live=True)
     except TriageError as error:
         return {"error": redact(str(error))}
     except Exception as error:  # noqa: BLE001 - the next job can still be diagnosed
@@ -53,6 +54,21 @@ def _diagnosed(server: IO[str], asked: dict[str, Any]) -> dict[str, Any]:
     others = ", ".join(str(task.document["incident"]) for task in made[1:])
     said = f"{len(made)} tasks were diagnosed; the other incidents: {others}" if others else ""
     return {"said": said, **{name: first[name] for name in ("incident", "failure_type", "outcome", "status")}}
+
+
+@contextlib.contextmanager
+def _cases(asked: dict[str, Any], chosen: Settings, tell: Tell) -> Iterator[list[Case]]:
+    """Errors: UsageError, InputError."""
+    match asked["scheduler"]:
+        case "":
+            yield [Case(None, tuple(asked["paths"]))]
+        case "slurm":
+            with slurm_job.cases(asked["asked"], (), chosen.home) as found:
+                yield [_below(case, serve_roots.roots(chosen)) for case in found]
+        case scheduler:
+            named = {"pod" if scheduler == "pod" else "job": asked["asked"]}
+            with kube_job.cases(kube_job.Wanted(**named), (), chosen.home, chosen.offline, tell) as found:
+                yield found
 
 
 def _below(case: Case, roots: Sequence[Path]) -> Case:

@@ -54,6 +54,7 @@ class Settings:
     mail_from: str = ""
     serve_tokens: str = field(default="", repr=False)
     serve_roots: str = ""
+    serve_namespaces: str = ""
     serve_upload_mb: int = 1024
     serve_rate: int = 1200
     serve_keep_days: int = 30
@@ -118,6 +119,7 @@ def load(flags: Mapping[str, str | None] | None = None, cwd: Path | None = None)
         mail_from=values["mail_from"],
         serve_tokens=values["serve_tokens"],
         serve_roots=values["serve_roots"],
+        serve_namespaces=values["serve_namespaces"],
         **{
             name: _number(name, values[name], origin[name])
             for name in ("serve_upload_mb", "serve_rate", "serve_keep_days")

@@ -76,6 +76,9 @@ SETTINGS: tuple[Setting, ...] = (
         secret=True,
     ),
     Setting("serve_roots", "folders whose logs `triage serve` may be pointed to, with colons between"),
+    Setting(
+        "serve_namespaces", "namespaces of Kubernetes whose pods `triage serve` may be asked for, with commas between"
+    ),
     Setting("serve_upload_mb", "most megabytes of one upload to `triage serve`", "1024"),
     Setting("serve_rate", "most requests a minute of one caller of `triage serve`", "1200"),
     Setting("serve_keep_days", "days after which `triage serve` deletes uploaded logs; the incidents stay", "30"),

@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
 from triage.errors import UsageError
+from triage.kube import names as kube_names
 from triage.roots import within
 from triage.slurm import ids
 from triage.web import uploads
@@ -18,7 +19,7 @@ from triage.web.access import Caller
 from triage.web.answers import BAD, LARGE, STREAM, event, stream
 from triage.web.callers import Here, Reader, Writer
 from triage.web.jobs import LOGS, Job
-from triage.web.models import JobOut, Paths, SlurmJob
+from triage.web.models import JobOut, KubernetesJob, Paths, SlurmJob
 from triage.web.parts import State
 
 router = APIRouter(prefix="/api/v1")
@@ -75,7 +76,24 @@ def add_slurm(here: State, caller: Caller, job: str) -> Job:
     """Errors: UsageError for what is no id, or where no folders may be read."""
     known = str(ids.parse(job))
     _roots(here)
-    return here.jobs.add(here.jobs.room(), caller.name, (), known)
+    return here.jobs.add(here.jobs.room(), caller.name, (), "slurm", known)
+
+
+@router.post("/jobs/kubernetes", status_code=202, responses=BAD, tags=["jobs"])
+async def ask_kubernetes(given: KubernetesJob, here: Here, caller: Writer) -> JobOut:
+    """Diagnose a pod, or all pods of a job, of a namespace that the server may read: what Kubernetes says, and the logs."""
+    return _out(here, add_kubernetes(here, caller, given.name, given.pod))
+
+
+def add_kubernetes(here: State, caller: Caller, name: str, pod: bool) -> Job:
+    """Errors: UsageError for what is no name, or a namespace that may not be read."""
+    asked = kube_names.parse(name, pod=pod)
+    if asked.namespace not in here.options.namespaces:
+        shown = f"namespace {asked.namespace}" if asked.namespace else "a name without its namespace"
+        raise UsageError(
+            f"this server does not read {shown}", "give NAMESPACE/NAME of one that TRIAGE_SERVE_NAMESPACES lists"
+        )
+    return here.jobs.add(here.jobs.room(), caller.name, (), "pod" if pod else "k8s-job", name)
 
 
 def _roots(here: State) -> Sequence[Path]:

@@ -20,6 +20,7 @@ from triage.errors import NotFoundError, StoreError, TriageError
 from triage.web.metrics import Metrics
 from triage.web.worker import Worker
 
+Scheduler = Literal["", "slurm", "pod", "k8s-job"]
 JobState = Literal["queued", "running", "done", "failed"]
 RECORD, LOGS = "job.json", "logs"
 MOST_WAITING = 500
@@ -30,7 +31,8 @@ _ID = re.compile(r"[0-9a-f]{20}")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """paths: within the folder of its logs, or absolute; slurm: the id of a job whose logs Slurm names; said: what is being done, or why it failed; times in seconds of
+    """paths: within the folder of its logs, or absolute; scheduler, asked: who was asked for what, where no logs were given;
+    said: what is being done, or why it failed; times in seconds of
     the epoch; version: grows with each change.
     """
 
@@ -46,11 +48,13 @@ class Job:
     status: str = ""
     ended: float | None = None
     version: int = 0
-    slurm: str = ""
+    scheduler: Scheduler = ""
+    asked: str = ""
 
     @property
     def name(self) -> str:
-        return f"job {self.slurm}" if self.slurm else ", ".join(self.paths)
+        words = {"": ", ".join(self.paths), "pod": f"pod {self.asked}"}
+        return words.get(self.scheduler, f"job {self.asked}")
 
     @property
     def over(self) -> bool:
@@ -118,8 +122,8 @@ class Jobs:
     def drop(self, room: Path) -> None:
         shutil.rmtree(room, ignore_errors=True)
 
-    def add(self, room: Path, who: str, paths: Sequence[str], slurm: str = "") -> Job:
-        job = Job(room.name, who, tuple(paths), time.time(), slurm=slurm)
+    def add(self, room: Path, who: str, paths: Sequence[str], scheduler: Scheduler = "", asked: str = "") -> Job:
+        job = Job(room.name, who, tuple(paths), time.time(), scheduler=scheduler, asked=asked)
         self._put(job)
         self._waiting.put_nowait(job.id)
         self._count()
@@ -171,7 +175,7 @@ class Jobs:
             loop.create_task(self._set(job.id, said=text))  # noqa: RUF006 - short, and looked at by nobody
 
         try:
-            found = dict(await worker.diagnose(str(self._folder / job.id / LOGS), job.paths, job.slurm, tell))
+            found = dict(await worker.diagnose(str(self._folder / job.id / LOGS), job, tell))
         except TriageError as error:
             self._metrics.failed.inc()
             await self._set(job.id, state="failed", said=str(error), ended=time.time())

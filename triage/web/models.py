@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from triage.roots import MOST_PATH, MOST_PATHS
-from triage.web.jobs import Job
+from triage.web.jobs import Job, Scheduler
 
 Path = Annotated[str, StringConstraints(min_length=1, max_length=MOST_PATH)]
 Words = Annotated[str, StringConstraints(max_length=4000)]
@@ -34,14 +34,23 @@ class SlurmJob(BaseModel):
     job: Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
+class KubernetesJob(BaseModel):
+    """name: NAMESPACE/NAME, or NAMESPACE/KIND/NAME of a job; pod: it is one pod, not all of a job."""
+
+    model_config = ConfigDict(extra="forbid")
+    name: Annotated[str, StringConstraints(min_length=1, max_length=400)]
+    pod: bool = False
+
+
 class JobOut(BaseModel):
     """A diagnosis that waits, runs or is done. ahead: jobs before it; incident: once it is done.
 
-    slurm: the id that was asked for, "" for logs.
+    scheduler, asked: who was asked for what, "" where logs were given.
     """
 
     id: str
-    slurm: str
+    scheduler: Scheduler
+    asked: str
     state: Literal["queued", "running", "done", "failed"]
     said: str
     ahead: int

@@ -16,7 +16,7 @@ from triage.store.values import IncidentSummary, Verdict, VerdictKind, Worked
 from triage.web import problems, timeline, views
 from triage.web.access import SESSION_SECONDS, Caller
 from triage.web.api import FILTERS, Number
-from triage.web.api_jobs import add_slurm, received
+from triage.web.api_jobs import add_kubernetes, add_slurm, received
 from triage.web.callers import COOKIE, Here, Reader, Writer, check_form, known
 from triage.web.models import Words
 from triage.web.parts import State
@@ -193,7 +193,13 @@ def ask(
 @router.get("/upload")
 def upload(request: Request, here: Here, caller: Reader) -> Response:
     return page(
-        request, "upload.html", caller, most=here.options.most_bytes, roots=here.options.roots, slurm=here.options.slurm
+        request,
+        "upload.html",
+        caller,
+        most=here.options.most_bytes,
+        roots=here.options.roots,
+        slurm=here.options.slurm,
+        namespaces=here.options.namespaces,
     )
 
 
@@ -216,6 +222,14 @@ async def upload_form(request: Request, here: Here, caller: Writer) -> Response:
 async def ask_slurm(request: Request, here: Here, caller: Writer, csrf: Short = "", job: Short = "") -> Response:
     check_form(request, caller, csrf)
     return RedirectResponse(f"/jobs/{add_slurm(here, caller, job).id}", 303)
+
+
+@router.post("/upload/kubernetes")
+async def ask_kubernetes(
+    request: Request, here: Here, caller: Writer, csrf: Short = "", name: Short = "", pod: Short = ""
+) -> Response:
+    check_form(request, caller, csrf)
+    return RedirectResponse(f"/jobs/{add_kubernetes(here, caller, name.strip(), bool(pod)).id}", 303)
 
 
 @router.get("/jobs/{job}")

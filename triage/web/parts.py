@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 class Options:
     """folder: for uploads and jobs; roots: folders whose paths may be named; most_bytes: of one upload, all files together.
 
-    slurm: its commands are here, so that jobs may be asked for by their ids; rate: requests of one caller in a minute; hosts: names by which it may be asked, () for any.
+    slurm: its commands are here, so that jobs may be asked for by their ids; namespaces: of Kubernetes, the same; rate: requests of one caller in a minute; hosts: names by which it may be asked, () for any.
     """
 
     folder: Path
     roots: tuple[Path, ...] = ()
     slurm: bool = False
+    namespaces: tuple[str, ...] = ()
     most_bytes: int = 1 << 30
     rate: int = 1200
     hosts: tuple[str, ...] = ()

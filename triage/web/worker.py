@@ -1,5 +1,6 @@
 """A process that diagnoses, one job after the other, so that a large log neither stops the server from answering nor takes
-it along when memory ends. Spoken with by lines of JSON: {"folder", "paths", "slurm"} in; {"told"}, then {"incident", ...} or {"error"} out.
+it along when memory ends. Spoken with by lines of JSON: {"folder", "paths", "scheduler", "asked"}
+in; {"told"}, then {"incident", ...} or {"error"} out.
 """
 
 from __future__ import annotations
@@ -10,12 +11,23 @@ import json
 import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from triage.errors import InputError, TriageError
 
 MOST_SECONDS = 1800.0  # of one diagnosis
 _LINE = 1 << 20
+
+
+class Asked(Protocol):
+    """What is to be diagnosed: as in jobs.Job."""
+
+    @property
+    def paths(self) -> Sequence[str]: ...
+    @property
+    def scheduler(self) -> str: ...
+    @property
+    def asked(self) -> str: ...
 
 
 class Worker:
@@ -25,14 +37,13 @@ class Worker:
         self._command = tuple(command)
         self._process: asyncio.subprocess.Process | None = None
 
-    async def diagnose(
-        self, folder: str, paths: Sequence[str], slurm: str, tell: Callable[[str], None]
-    ) -> Mapping[str, Any]:
-        """slurm: the id of a job, "" for the paths. What became of it: incident, failure_type, outcome, status. Errors: TriageError in the words of the diagnosis."""
+    async def diagnose(self, folder: str, job: Asked, tell: Callable[[str], None]) -> Mapping[str, Any]:
+        """What became of it: incident, failure_type, outcome, status. Errors: TriageError in the words of the diagnosis."""
         process = await self._started()
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(json.dumps({"folder": folder, "paths": list(paths), "slurm": slurm}).encode() + b"\n")
+        wanted = {"folder": folder, "paths": list(job.paths), "scheduler": job.scheduler, "asked": job.asked}
+        process.stdin.write(json.dumps(wanted).encode() + b"\n")
         try:
             async with asyncio.timeout(MOST_SECONDS):
                 await process.stdin.drain()
