@@ -151,7 +151,9 @@ def _handler(server: ApiServer) -> type[BaseHTTPRequestHandler]:
             if not found:
                 self._json(*_status(404, "NotFound", "the server could not find the requested resource"))
             elif found["log"]:
-                self._log((found["ns"], found["name"], query["container"], query.get("previous") == "true"), query)
+                self._log(
+                    (found["ns"], found["name"], query["container"], query.get("previous", "").lower() == "true"), query
+                )
             else:
                 code, body = server.answer(
                     parts.path, query, found["group"] or "", found["plural"], found["ns"] or "", found["name"] or ""
@@ -189,7 +191,7 @@ def _handler(server: ApiServer) -> type[BaseHTTPRequestHandler]:
                 )
                 return self._json(*_status(400, "BadRequest", words))
             text = server.logs[key]
-            text = _stamped(text) if query.get("timestamps") == "true" else text
+            text = _stamped(text) if query.get("timestamps", "").lower() == "true" else text
             self.send_response(200)
             self.send_header("content-type", "text/plain")
             self.send_header("transfer-encoding", "chunked")

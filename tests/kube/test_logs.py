@@ -121,3 +121,7 @@ def test_a_line_without_end_fills_no_memory(server: ApiServer, tmp_path: Path, m
     server.logs[KEY] = b"x" * 50_000
     (one,) = fetched(server, tmp_path / "logs")
     assert text(one).count("\n") >= 2 and text(one).count("x") == 50_000
+
+
+def test_no_name_that_a_server_gives_leaves_the_folder() -> None:
+    assert look("../../etc/x").name == ".._.._etc_x_main.log"

@@ -95,7 +95,7 @@ def _case(found: Gathered, chosen: Chosen, fetched: Sequence[Fetched], place: Pa
     nodes = tuple(dict.fromkeys(pod.node for pod in chosen.pods if pod.node))
     job = found.job
     name = f"{found.asked.namespace}/{job.name if job else found.asked.name}"
-    said = redact(choose.summary(job, chosen.pods, _titled(found)))
+    said = redact(choose.summary(None if found.asked.pod else job, chosen.pods, _titled(found)))
     notes = list(chosen.notes)
     if any((place / look.name).is_file() for look in chosen.beside):
         notes.append(f"logs of other runs of the same containers are kept in {place}")

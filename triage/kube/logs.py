@@ -27,6 +27,7 @@ _GONE = re.compile(
     rb"(?:unable to retrieve container logs for |failed to try resolving symlinks in path )[^\n]{0,500}\n?"
 )
 _STAMP = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]\d\d:\d\d) ")
+_ODD = re.compile(r"[^\w.-]")  # in names that a server gives, and none that it may give
 _APART = 0.01  # seconds by which the times of lines differ, to be kept apart
 Tell = Callable[[str], None]
 
@@ -42,7 +43,8 @@ class Look:
     @property
     def name(self) -> str:
         """Of its file."""
-        return f"{self.pod.name}_{self.container.name}{'.previous' if self.previous else ''}.log"
+        name = f"{self.pod.name}_{self.container.name}{'.previous' if self.previous else ''}.log"
+        return _ODD.sub("_", name)
 
 
 @dataclass(frozen=True, slots=True)
