@@ -33,4 +33,4 @@ def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyP
     monkeypatch.delitem(sys.modules, "triage.mcp.server", raising=False)
     monkeypatch.setitem(sys.modules, "mcp_types", None)
     with pytest.raises(UsageError, match=r"needs the package mcp_types.*pip install 'hpc-triage\[mcp\]'"):
-        mcp(None, None)
+        mcp(None, None, None)

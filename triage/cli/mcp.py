@@ -20,6 +20,14 @@ def mcp(
     allow_write: bool | None = typer.Option(
         None, "--allow-write/--read-only", help="Record diagnoses and outcomes; default: TRIAGE_MCP_WRITE."
     ),
+    http: int | None = typer.Option(
+        None,
+        "--http",
+        metavar="PORT",
+        min=0,
+        max=65535,
+        help="Over HTTP on this machine, for who has TRIAGE_MCP_TOKEN; 0: any port that is free.",
+    ),
 ) -> int:
     """Serve diagnoses, logs, incidents and the knowledge base to an assistant, over MCP on stdin and stdout, until stdin ends."""
     try:
@@ -28,6 +36,6 @@ def mcp(
         raise UsageError(
             f"triage mcp needs the package {error.name}, which is not installed", "pip install 'hpc-triage[mcp]'"
         ) from None
-    if sys.stdin.isatty():
+    if http is None and sys.stdin.isatty():
         output.note("an assistant speaks with this over stdin; docs/mcp.md has the settings for one. Ctrl-C ends it")
-    return mcp_parts.run(root or ["."], allow_write)
+    return mcp_parts.run(root or ["."], allow_write, http)

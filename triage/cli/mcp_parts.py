@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,6 +15,7 @@ from triage.cli import incident_stats, kb_search, kb_view, recalling, wiring
 from triage.cli import incident_view as view
 from triage.cli.chat_open import Opened
 from triage.config import Settings
+from triage.mcp.http import Guarded
 from triage.mcp.server import Service
 from triage.mcp.tools import DIAGNOSING, RESOLVE, Parts, Tools
 from triage.retrieve.rank import MIN_SCORE_ASKED, Query
@@ -21,16 +23,32 @@ from triage.roots import roots_of, within
 from triage.runbooks import runbooks
 from triage.store.values import Filters
 
+LOOPBACK = "127.0.0.1"
 _WIDTH = 200  # columns of a text that no terminal shows
 _TOP = 10  # of each kind that is counted
 _FOUND = 5  # past incidents
 
 
-def run(root: Sequence[str], allow_write: bool | None) -> int:
-    """Until stdin ends or a signal comes; returns the exit code. Errors: UsageError."""
+def run(root: Sequence[str], allow_write: bool | None, port: int | None = None) -> int:
+    """On stdin and stdout until stdin ends or a signal comes, or on a port of this machine; returns the exit code.
+
+    Errors: UsageError.
+    """
     chosen = wiring.settings()
     with serving(chosen, root, chosen.mcp_write if allow_write is None else allow_write) as service:
-        return service.run()
+        return service.run() if port is None else _over_http(service, port, chosen.mcp_token)
+
+
+def _over_http(service: Service, port: int, token: str) -> int:
+    """token: "" for one that is made for this run, and told."""
+    from triage.cli import listening
+
+    own = token or secrets.token_urlsafe(24)
+    at = listening.listen(LOOPBACK, port)
+    told = f"serving http://{LOOPBACK}:{at.getsockname()[1]}/mcp{'' if token else f' with the token {own}'}; Ctrl-C ends it"
+    server = listening.Server(Guarded(service.server.streamable_http_app(host=LOOPBACK), own), told)
+    server.run(sockets=[at])
+    return service.ended(130 if server.interrupted else 0)
 
 
 @contextmanager

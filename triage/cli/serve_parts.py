@@ -5,15 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-import signal
-import socket
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-import uvicorn
 
 from triage import __version__, kb, outcomes, pipeline
 from triage.chat.conversation import Conversation
@@ -23,7 +18,7 @@ from triage.cli import (
     incident_list,
     incident_stats,
     incident_view,
-    output,
+    listening,
     resolving,
     rules_signatures,
     serve_roots,
@@ -40,7 +35,6 @@ from triage.web.access import Access, Token
 from triage.web.parts import Options, Parts
 
 OWN = "local"  # the name of the token that is made for this run
-QUICKLY = 3  # seconds that answers under way are given at the end
 
 
 def settings(llm: str | None) -> Settings:
@@ -71,8 +65,8 @@ def run(chosen: Settings, known: Sequence[Token], host: str, port: int, names: t
     own = "" if known else access.fresh()
     if own:
         known = (access.token(OWN, "write", own),)
-    listening = _socket(host, port)
-    place = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"
+    opened_at = listening.listen(host, port)
+    place = f"http://{f'[{host}]' if ':' in host else host}:{opened_at.getsockname()[1]}"
     with wiring.store(chosen), Opened(chosen, quiet=True) as opened:
         parts = _parts(chosen, opened, Access(known, token_file.session_key(_folder(chosen))))
         options = Options(
@@ -91,56 +85,9 @@ def run(chosen: Settings, known: Sequence[Token], host: str, port: int, names: t
         )
         _log_to_stderr()
         told = f"serving {place}" + (f"/login?token={own}" if own else "") + "; Ctrl-C ends it"
-        server = _Server(app.create(parts, options), told)
-        server.run(sockets=[listening])
+        server = listening.Server(app.create(parts, options), told)
+        server.run(sockets=[opened_at])
     return 130 if server.interrupted else 0
-
-
-class _Server(uvicorn.Server):
-    """told: is said once it answers; interrupted: ended by Ctrl-C."""
-
-    def __init__(self, asgi: Any, told: str) -> None:
-        super().__init__(
-            uvicorn.Config(
-                asgi,
-                log_config=None,
-                access_log=False,
-                lifespan="on",
-                server_header=False,
-                date_header=True,
-                timeout_graceful_shutdown=QUICKLY,
-                timeout_keep_alive=75,  # a busy server must not take a client for one that has gone
-                h11_max_incomplete_event_size=64 << 10,
-                ws="none",
-            )
-        )
-        self._told = told
-        self.interrupted = False
-        for number in (signal.SIGINT, signal.SIGTERM):  # raised again at the end, where nothing is left to do
-            signal.signal(number, lambda *_: None)
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if not self.should_exit:
-            output.note(self._told)
-
-    def handle_exit(self, sig: int, frame: Any) -> None:
-        self.interrupted = sig == signal.SIGINT
-        super().handle_exit(sig, frame)
-
-
-def _socket(host: str, port: int) -> socket.socket:
-    try:
-        family, kind, number, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        made = socket.socket(family, kind, number)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(address)
-        made.listen(256)
-    except OSError as error:
-        raise UsageError(
-            f"{host}:{port} cannot be listened on: {error.strerror}", "give another --port or --host"
-        ) from None
-    return made
 
 
 def _parts(chosen: Settings, opened: Opened, access_: Access) -> Parts:

@@ -58,6 +58,7 @@ class Settings:
     serve_upload_mb: int = 1024
     serve_rate: int = 1200
     serve_keep_days: int = 30
+    mcp_token: str = field(default="", repr=False)
     mcp_write: bool = False
     slack_bot_token: str = field(default="", repr=False)
     slack_app_token: str = field(default="", repr=False)
@@ -128,6 +129,7 @@ def load(flags: Mapping[str, str | None] | None = None, cwd: Path | None = None)
         slack_app_token=values["slack_app_token"],
         slack_channels=values["slack_channels"],
         slack_users=values["slack_users"],
+        mcp_token=values["mcp_token"],
         mcp_write=_flag("mcp_write", values["mcp_write"], origin["mcp_write"]),
         jobs=_number("jobs", values["jobs"], origin["jobs"]) if values["jobs"] else None,
         origin=origin,

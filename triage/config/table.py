@@ -82,6 +82,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("serve_upload_mb", "most megabytes of one upload to `triage serve`", "1024"),
     Setting("serve_rate", "most requests a minute of one caller of `triage serve`", "1200"),
     Setting("serve_keep_days", "days after which `triage serve` deletes uploaded logs; the incidents stay", "30"),
+    Setting("mcp_token", "of `triage mcp --http`; default: one that is made for the run, and told", secret=True),
     Setting("mcp_write", "1: `triage mcp` may record diagnoses and outcomes", "0"),
     Setting("slack_bot_token", "of `triage slack`: xoxb-...", secret=True),
     Setting("slack_app_token", "of `triage slack`: xapp-..., with the scope connections:write", secret=True),

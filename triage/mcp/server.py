@@ -56,7 +56,7 @@ class Service:
     def run(self) -> int:
         """Until stdin ends or a signal comes; returns the exit code. A call that does not end then ends with the process."""
         anyio.run(self._run)
-        return self._ended(0)
+        return self.ended(0)
 
     async def _run(self) -> None:
         async with anyio.create_task_group() as group:
@@ -70,10 +70,10 @@ class Service:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             async for number in signals:
                 code = 130 if number == signal.SIGINT else 0
-                os._exit(self._ended(code))
+                os._exit(self.ended(code))
 
-    def _ended(self, code: int) -> int:
-        """Once no call is under way; else the process ends here."""
+    def ended(self, code: int) -> int:
+        """The exit code, once no call is under way; else the process ends here with it."""
         if not self._working.acquire(timeout=QUICKLY):
             with suppress(OSError):
                 sys.stderr.flush()
