@@ -289,6 +289,11 @@ def test_news_once_a_hang_and_again_on_change() -> None:
     running, held = Status("running"), Status("suspended")
     said = [notices.due(s, t) for t, s in enumerate([running, one, one, two, two, running, running, one])]
     assert said == [None, "hung", None, "suspects changed", None, "moving again", None, "hung"]
+    flickering = Notices(1800)
+    said = [flickering.due(s, t) for t, s in enumerate([one, two, one, two, Status("hung"), one])]
+    assert said == ["hung", "suspects changed", None, None, None, None]
+    assert flickering.standing
+    assert [flickering.due(Status("failed"), 9), Notices(1800).due(Status("failed"), 9)] == ["failed", "failed"]
     assert [notices.due(Status("finished"), 9), notices.due(Status("finished"), 10)] == ["ended", None]
     assert [Notices(1800).due(held, t) for t in (0, 1799)] == [None, None]
     patient = Notices(1800)

@@ -11,8 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.watching.conftest import Starter, watch
-from triage.watching.values import Options, Status
+from tests.watching.conftest import Seen, Starter, watch
+from triage import reach
+from triage.probing.probe import LocalProbe, Whose
+from triage.watching import loop
+from triage.watching.tails import Logs
+from triage.watching.values import LogView, Options, Status
 
 OPTIONS = Options(hang_time=2.0, period=0.4)
 LONG = 6.0  # seconds of a phase; three times what would be a hang
@@ -79,6 +83,27 @@ def until_running(folder: Path) -> None:
     while not list(folder.glob("stage_3_*")):
         assert time.monotonic() < ends
         time.sleep(0.05)
+
+
+class Stuck(Logs):
+    """Logs of a file system that does not answer any more."""
+
+    def look(self, now: float) -> LogView:
+        time.sleep(30)
+        raise AssertionError
+
+
+def test_logs_that_cannot_be_read_hold_nothing_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "job.log").write_text("step 1 loss 2.0\n")
+    monkeypatch.setattr(loop, "_READING", 0.3)
+    seen = Seen(lambda status: status.state == "hung")
+    with subprocess.Popen(["sleep", "100"]) as job:
+        probe = LocalProbe(reach.local(), Whose((job.pid,)))
+        target = loop.Target("the job", probe, Stuck([str(tmp_path / "job.log")]))
+        loop.Watcher(target, OPTIONS, seen, lambda: seen.is_over or time.monotonic() - seen.began > 20).run()
+        job.kill()
+    assert seen.hung
+    assert "log not read: its file system does not answer" in seen.hung.words
 
 
 FREEZER = Path("/sys/fs/cgroup/freezer")

@@ -41,7 +41,7 @@ class Investigation:
         self._stop = threading.Event()
         self._problems: list[str] = []
         self._findings: Findings | None = None
-        self._thread = threading.Thread(target=self._run, name="investigation")
+        self._thread = threading.Thread(target=self._run, name="investigation", daemon=True)
         self._thread.start()
 
     @property
@@ -52,7 +52,7 @@ class Investigation:
     def stop(self) -> None:
         """Ends what it began, and leaves no folder without a finding."""
         self._stop.set()
-        self._thread.join()
+        self._thread.join(3 * _GRACE)  # a file system that hangs may hold it for ever
 
     def _run(self) -> None:
         collected = bool(self._found) and self._collect()
@@ -99,31 +99,31 @@ class Investigation:
     def _child(self, words: list[str], most: float) -> tuple[int | None, str, str]:
         """Code, stdout and the last line of stderr; None: it was ended."""
         ends = time.monotonic() + most
-        with subprocess.Popen(
+        child = subprocess.Popen(
             [sys.executable, "-m", "triage", *words],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-        ) as child:
-            while True:
-                try:
-                    out, err = child.communicate(timeout=_TICK)
-                    break
-                except subprocess.TimeoutExpired:
-                    if self._stop.is_set() or time.monotonic() > ends:
-                        child.terminate()
-                        _gone(child)
-                        return None, "", f"took more than {most:g} s"
+        )
+        while True:
+            try:
+                out, err = child.communicate(timeout=_TICK)
+                break
+            except subprocess.TimeoutExpired:
+                if self._stop.is_set() or time.monotonic() > ends:
+                    _end(child)
+                    return None, "", f"took more than {most:g} s"
         said = err.decode("utf-8", "replace").strip().splitlines()
         return child.returncode, out.decode("utf-8", "replace"), said[-1][:300] if said else ""
 
 
-def _gone(child: subprocess.Popen[bytes]) -> None:
-    try:
-        child.communicate(timeout=_GRACE)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        child.wait()
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Not even SIGKILL ends one that a file system holds: it is left behind."""
+    for end in (child.terminate, child.kill):
+        end()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.communicate(timeout=_GRACE)
+            return
 
 
 def _stem(found: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ from triage import reach
 from triage.errors import UsageError
 from triage.probing.probe import RemoteProbe, Whose
 from triage.probing.values import NodeView
+from triage.text import excerpt, printable
 from triage.watching.values import Scheduled
 
 _TIME = 30.0  # seconds for kubectl
@@ -27,7 +28,8 @@ class Pod:
     def scheduled(self) -> Scheduled:
         here = reach.local()
         answer = here.run(here.nodes[0], self._ask, timeout=_TIME)
-        said = answer.problem or answer.err.decode("utf-8", "replace").strip()[:200]
+        lines = answer.err.decode("utf-8", "replace").strip().splitlines()
+        said = answer.problem or excerpt(printable(lines[-1].strip()) if lines else "it gave no answer", limit=300)
         if answer.code != 0:
             missing = "NotFound" in said or "not found" in said
             if not self._known:

@@ -43,7 +43,9 @@ class Notices:
 
     hang_time: float
     _told: State | None = None
-    _who: tuple[tuple[str, int | None], ...] = ()
+    _who: set[tuple[tuple[str, int | None], ...]] = field(
+        default_factory=set
+    )  # suspects that were told of in this hang
     _held: float | None = None
 
     @property
@@ -57,14 +59,14 @@ class Notices:
         if status.state == "suspended":
             self._held = now if self._held is None else self._held
             if self._told != "suspended" and now - self._held >= self.hang_time:
-                self._told, self._who = "suspended", ()
+                self._told = "suspended"
                 return "suspended"
             return None
         self._held = None
         told = self._told
         if status.state == "unseen":
             return None
-        self._told, self._who = None, ()
+        self._told = None
         if status.state == "failed":
             return "failed"
         if told is None:
@@ -73,10 +75,12 @@ class Notices:
 
     def _hung(self, status: Status) -> News | None:
         who = tuple((suspect.cause, suspect.rank) for suspect in status.suspects)
-        first = self._told != "hung"
-        changed = bool(who) and who != self._who
-        self._told, self._who = "hung", who or self._who
-        return "hung" if first else "suspects changed" if changed else None
+        if self._told != "hung":
+            self._told, self._who = "hung", {who}
+            return "hung"
+        is_new = bool(who) and who not in self._who
+        self._who.add(who)
+        return "suspects changed" if is_new else None
 
 
 @dataclass(frozen=True, slots=True)
