@@ -57,6 +57,12 @@ def test_ranks_are_numbered_by_the_logs_that_they_hold_open(plain: Starter, tmp_
     assert watch(job, OPTIONS, 2.0).last.state == "running"
 
 
+def test_workers_that_wait_for_work_at_one_queue_are_not_blamed(plain: Starter, tmp_path: Path) -> None:
+    seen = watch(plain.start("workers", tmp_path, numbered=False), OPTIONS, PATIENCE)
+    assert seen.hung
+    assert seen.hung.suspects == ()
+
+
 def test_one_that_was_killed_and_those_that_failed_for_it(plain: Starter, tmp_path: Path) -> None:
     """Though their launcher ends with code 0."""
     seen = watch(plain.start("failing", tmp_path), OPTIONS, PATIENCE)

@@ -214,7 +214,12 @@ class Judge:
                 words.append(
                     f"{busy}, which is no progress by itself: what waits may spin, and a computation without output looks the same"
                 )
-            words += [*window.words, *filter(None, (self._ranks.alike(),)), *self._ranks.defunct()[:_NAMED]]
+            words += [
+                *window.words,
+                *filter(None, (self._ranks.alike(),)),
+                *self._ranks.above()[:_NAMED],
+                *self._ranks.defunct()[:_NAMED],
+            ]
         log = seen.log
         if log is not None:
             words += _said(log)

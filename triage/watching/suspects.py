@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from triage.probing.values import Process
 from triage.watching.activity import Activity
 from triage.watching.looks import Looks, Pattern
-from triage.watching.members import Members, Roster, Who, label, several
+from triage.watching.members import Members, Roster, Who, label, merely_waits, several
 from triage.watching.values import Cause, Suspect
 from triage.watching.words import ended
 
@@ -111,6 +111,13 @@ class Ranks:
         group = "ranks" if self.numbered else f"{len(alive)} processes"
         return f"all {group} alike: each {patterns[0].told}" if len(patterns) > 1 else ""
 
+    def above(self) -> list[str]:
+        """What those do that started the others, where they do not merely wait for them to end."""
+        found = [
+            (process, self._looks.pattern(process)) for process in self._members.above if not merely_waits(process)
+        ]
+        return [f"above them {process.told} {pattern.told}" for process, pattern in found if pattern]
+
     def working(self) -> list[str]:
         """Those on a CPU, by number and program."""
         by_key = {process.key: who for who, process in self.alive.items()}
@@ -207,7 +214,16 @@ class Ranks:
             if not 0 < len(odd) * 2 <= len(patterns):
                 return []
         others = {who: found for who, found in patterns.items() if who not in odd}
+        if not self.numbered and self._take_turns([patterns[who] for who in odd], others.values()):
+            return list(self._busy_above(patterns))
         return [self._told(who, patterns[who], others) for who in sorted(odd)]
+
+    @staticmethod
+    def _take_turns(odd: Iterable[Pattern], others: Iterable[Pattern]) -> bool:
+        """Workers that wait for work at one queue: who has its lock reads, the others wait for the lock."""
+        return all(one.word in ("pipe", "poll", "unix_stream") for one in odd) and all(
+            o.word == "futex" for o in others
+        )
 
     def _busy_above(self, patterns: Mapping[Who, Pattern]) -> Iterable[Suspect]:
         """Who started those that all wait alike, if it computes: one that merely waits for them, by sleep or poll, holds nobody up."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -21,6 +22,7 @@ STEPS = 6  # before it does
 libc = ctypes.CDLL(None)
 libc.getenv.restype = ctypes.c_void_p
 pipes: list[tuple[int, int]] = []  # one a rank, which it reads from
+turns: list = []  # a lock of all ranks
 
 
 def tell(text: str) -> None:
@@ -55,6 +57,7 @@ def launch(asked: dict) -> None:
     folder = Path(asked["folder"])
     output(folder / "launcher.out")
     pipes.extend(os.pipe() for _ in range(asked.get("world", WORLD)))
+    turns.append(multiprocessing.Lock())
     ranks = [fork(asked, rank, folder) for rank in range(asked.get("world", WORLD))]
     for rank in ranks:
         os.waitpid(rank, 0)
@@ -315,6 +318,12 @@ def ring(rank: int, folder: Path, asked: dict) -> None:
         os.read(pipes[rank][0], 64)
         log.write(f"[rank{rank}]: step {step} loss {1 / step:.4f}\n")
         log.flush()
+
+
+def workers(rank: int, folder: Path, asked: dict) -> None:
+    """All wait for work at one queue: who has its lock reads, the others wait for the lock."""
+    with turns[0]:
+        os.read(pipes[0][0], 64)
 
 
 def failing(rank: int, folder: Path, asked: dict) -> None:
