@@ -29,6 +29,9 @@ _HELD_THERE = frozenset({"ascend.port-taken", "jax.port", "kernel.invalid-opcode
 TAKEN_OUT_FOR = frozenset({"cuda-error", "native-crash", "runtime-error", "storage-error", "hang", "nccl-timeout"})
 _KILLED_THERE = re.compile(r"Killed|Out Of Memory")
 _MANY = 4  # processes that say the same without their rank
+_MACHINE = re.compile(
+    r"\bspot\b|preemptible|PreemptScheduled|RebalanceRecommendation|node ?shutdown|TerminationByKubelet", re.IGNORECASE
+)
 _REPORTER = re.compile(r"\*\*\* (?:JOB|STEP) \S+ ON ")
 
 
@@ -80,8 +83,9 @@ def _together(root: Candidate, same: Sequence[Candidate]) -> Candidate:
 
 
 def _cloud_took(root: Candidate) -> bool:
-    """Does an event of the cluster name the machine that it took away?"""
-    return root.signature.component == "kubernetes" and root.failure_type == "preempted"
+    """Does an event of the cluster name the machine that it took away? One on which a pod made room stays as it is."""
+    of_cluster = root.signature.component == "kubernetes" and root.failure_type == "preempted"
+    return of_cluster and any(_MACHINE.search(f.line.text) for f in root.findings)
 
 
 def _elsewhere(facts: Facts, root: Candidate) -> tuple[int, ...]:

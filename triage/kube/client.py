@@ -61,6 +61,10 @@ class Cluster:
         self._settings = client.Configuration()
         self.namespace = _load(self._settings, context)
         self._settings.retries = 1
+        if not self._settings.verify_ssl:  # as the kubeconfig says; kubectl does not warn of it either
+            import urllib3
+
+            urllib3.disable_warnings()
         api = client.ApiClient(self._settings)
         self._core, self._custom = client.CoreV1Api(api), client.CustomObjectsApi(api)
 
