@@ -89,7 +89,7 @@ def _plan(choice: Choice, quiet: bool) -> runner.Plan:
         choice.similar,
         choice.baselines,
         wiring.model,
-        ("triage.cli.eval_workers",),
+        ("triage.cli.eval_workers", *(("triage.cli.eval_recall",) if choice.similar else ())),
     )
 
 

@@ -8,14 +8,8 @@ from __future__ import annotations
 import contextlib
 
 with contextlib.suppress(Exception):  # whatever is wrong is met again by each worker, which says it
-    import chromadb.api.rust  # noqa: F401
-    import sqlalchemy.orm  # noqa: F401
-    import tokenizers  # noqa: F401
-
     from triage import kb, pipeline
-    from triage.cli import asking, recalling, wiring  # noqa: F401
+    from triage.cli import asking, wiring  # noqa: F401
     from triage.evaluation import baselines, worker  # noqa: F401
-    from triage.retrieve import retriever  # noqa: F401
 
     pipeline.compiled(kb.filter_rules(), wiring.knowledge().matcher)
-    kb.known_incidents()
