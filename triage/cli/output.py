@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from triage import report
 from triage.errors import UsageError
 
 
@@ -36,6 +35,8 @@ def width() -> int:
 
 def print_result(result: dict[str, Any], chosen: str, details: bool = False) -> None:
     """details: of the text, as JSON and markdown hold all."""
+    from triage import report
+
     if chosen == "json":
         write_last(json.dumps(result, ensure_ascii=False))
     elif chosen == "markdown":
@@ -92,7 +93,9 @@ def clear_progress(quiet: bool) -> None:
 
 def note(text: str, quiet: bool = False) -> None:
     if not quiet:
-        sys.stderr.write(f"triage: {report.visible(text)}\n")
+        from triage.report import visible
+
+        sys.stderr.write(f"triage: {visible(text)}\n")
 
 
 def tell_failure(error: Exception) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from triage.errors import StoreError
-from triage.redact import redact
 
 _KEPT = frozenset({"sha256", "fingerprint", "schema", "digest", "head"})  # a digest looks like a secret and is none
 _SECRET_NAME = re.compile(r"(?i)(?:^|_)(?:key|token|secret|password|passwd|credential|credentials)$")
@@ -19,6 +18,8 @@ _INT64 = 1 << 63
 
 def text(value: str) -> str:
     """Secrets replaced; NUL (PostgreSQL) and lone surrogates of odd file names (both databases) as U+FFFD."""
+    from triage.redact import redact  # the formats of secrets: only who writes needs them
+
     return redact(storable(value))
 
 
