@@ -12,7 +12,8 @@ _UNSEEN = re.compile(
     "\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
 _NO_END = re.compile(r"['\"]?(?:[$`~{]|[&*!]\S)|;[A-Za-z]")
-HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")  # no option, no path, no word of a shell
+# No option, no path, no word of a shell, and none by which a scheduler knows all of its nodes: Slurm's ALL, LSF's allremote.
+HOST = re.compile(r"(?!(?i:all|allremote|allhosts|others|none|default)(?![\w.-]))[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 
 _LEAD = 20  # characters before a reason that say whose it is
 # How programs say why: a status, a refusal, something that is not there.

@@ -84,12 +84,15 @@ def test_with_yes_only_what_reads_runs_until_the_settings_allow_more(triage: Run
     assert "TRIAGE_RECOVER_ALLOW=drain would" in done.stderr
 
 
-def test_all_that_ran_is_recorded_without_secrets_and_shown_next_time(triage: Run, site: dict[str, str]) -> None:
-    done = triage("recover", "1", "--yes", **site, TRIAGE_RECOVER_ALLOW="drain resubmit")
+def test_all_that_ran_is_recorded_without_secrets_and_shown_next_time(
+    triage: Run, site: dict[str, str], tmp_path: Path
+) -> None:
+    saved(tmp_path / "run", 9500)
+    done = triage("recover", "1", "--yes", "--checkpoints", "run", **site, TRIAGE_RECOVER_ALLOW="drain resubmit")
     assert done.returncode == 0, done.stderr
     assert "hunter2secret123" not in done.stdout
-    ran = [call for call in calls(site) if not call.startswith("squeue")]
-    assert ran[2:] == [
+    ran = calls(site)
+    assert [call for call in ran[2:] if not call.startswith("squeue")] == [
         "scontrol update NodeName=gpu-042 State=DRAIN Reason=triage:gpu-lost:1",
         "scontrol requeuehold 771204",
         "scontrol update JobId=771204 ExcNodeList=gpu-042",
@@ -104,6 +107,31 @@ def test_all_that_ran_is_recorded_without_secrets_and_shown_next_time(triage: Ru
     assert all(row[4] and row[5] for row in rows)
     assert "hunter2secret123" not in str(rows)
     assert "Done before" in triage("recover", "1", **site).stdout
+
+
+def test_no_job_is_submitted_before_a_person_saw_to_the_checkpoint(triage: Run, site: dict[str, str]) -> None:
+    done = triage("recover", "1", "--yes", **site, TRIAGE_RECOVER_ALLOW="drain resubmit")
+    assert "FOR YOU: See which checkpoint is complete" in done.stdout
+    assert "NOT REACHED: Queue job 771204 again, held" in done.stdout
+    assert not [call for call in calls(site) if "requeue" in call or "release" in call]
+
+
+def test_what_was_submitted_before_is_asked_after_before_it_is_submitted_again(
+    triage: Run, site: dict[str, str], tmp_path: Path
+) -> None:
+    saved(tmp_path / "run", 9500)
+    (tmp_path / "job.sh").write_text("#!/bin/sh\n")
+    (tmp_path / "bin" / "sbatch").write_text("#!/bin/sh\necho sbatch $* >> $CALLS\necho Submitted batch job 5001\n")
+    asked = ("recover", "1", "--yes", "--checkpoints", "run", "--script", "job.sh")
+    for _ in range(2):
+        triage(*asked, **site, TRIAGE_RECOVER_ALLOW="drain resubmit")
+    first, second = [call for call in calls(site) if call.startswith("squeue")]
+    assert " -j 771204 " in first and " -j 771204,5001 " in second
+    (tmp_path / "bin" / "squeue").write_text("#!/bin/sh\necho 5001 is PENDING\n")
+    held = triage(*asked, **site, TRIAGE_RECOVER_ALLOW="drain resubmit")
+    assert held.returncode == 1 and "HELD BACK: Submit the job again" in held.stdout
+    assert "5001 is PENDING" in held.stdout
+    assert len([call for call in calls(site) if call.startswith("sbatch")]) == 2
 
 
 def test_a_step_that_fails_stops_the_rest(triage: Run, site: dict[str, str]) -> None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from triage.errors import UsageError
+from triage.recover.hosts import named
 from triage.recover.plan import Case, Resume, plan, scheduler_of
 from triage.recover.step import Plan, Step
 from triage.risk import of_command
@@ -162,3 +164,38 @@ def test_the_scheduler_is_the_recorded_one_or_that_of_the_remedies() -> None:
     assert scheduler_of({"remediation": [{"step": "x", "command": "kubectl get pods"}]}, "slurm") == "slurm"
     assert scheduler_of({"remediation": [{"step": "run sbatch again"}]}) == "slurm"
     assert scheduler_of({}) == ""
+
+
+def test_a_node_that_is_none_of_the_jobs_is_left_alone_and_said() -> None:
+    found = made(case={"nodes": ("gpu-001", "gpu-002")}, suspects={"nodes": ["gpu-099", "gpu-002.cluster.example"]})
+    (drain,) = of(found, "drain")
+    assert drain.argv[2] == "NodeName=gpu-002"
+    assert any(note.startswith("gpu-099 is named by the log and is none") for note in found.notes)
+    tested = made(case={"nodes": ("gpu-001",), "without": ("gpu-099",)}, suspects={"nodes": []})
+    assert "NodeName=gpu-099" in of(tested, "drain")[0].argv  # a person named it
+
+
+@pytest.mark.parametrize("word", ["ALL", "all", "All", "allremote", "none"])
+def test_a_word_for_all_nodes_is_no_name_of_one(word: str) -> None:
+    assert not of(made(suspects={"nodes": [word]}), "drain")
+    assert not any(word in step.argv for step in made(scheduler="lsf", suspects={"nodes": [word]}).steps)
+    assert of(made(suspects={"nodes": [f"{word}-3"]}), "drain")
+
+
+def test_an_unknown_cause_is_retried_once() -> None:
+    told = {"failure_type": "unknown", "action": "escalate", "suspects": {"nodes": []}}
+    assert "one restart may show more" in made(**told).verdict
+    assert not made(case={"steps": (50, 50)}, **told).restart
+
+
+def test_a_job_submitted_before_is_seen_to_first_where_it_cannot_be_asked_after() -> None:
+    found = made(scheduler="pbs", case={"script": "/x/job.sh", "submitted": ("88.head",)})
+    (see,) = [step for step in found.steps if step.first and "88.head" in step.what]
+    assert found.steps.index(see) < found.steps.index(of(found, "resubmit")[0])
+
+
+def test_names_of_nodes_may_stand_apart_and_never_run_together() -> None:
+    assert named("gpu1 gpu2,gpu3\ngpu[4-5, 7]") == ("gpu1", "gpu2", "gpu3", "gpu4", "gpu5", "gpu7")
+    for wrong in ("", " , ", "gpu1 ALL", "gpu1;reboot", "gpu1 gpu["):
+        with pytest.raises(UsageError):
+            named(wrong)

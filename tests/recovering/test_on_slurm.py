@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run, forks, triage  # noqa: F401 - fixtures
+from tests.recovering.test_checkpoints import megatron as saved
 from tests.slurm import cluster
 from tests.slurm.cluster import Cluster
 from tests.store.samples import ECC, as_json
@@ -47,7 +48,8 @@ def test_the_node_is_drained_and_the_job_waits_without_it(slurm: Cluster, triage
     with IncidentStore.open(url) as store:
         store.record(told, as_json(told), JobRef(external_id=job, scheduler="slurm"))
     site = {**slurm.env, **ALLOW, "TRIAGE_DATABASE_URL": url}
-    done = triage("recover", "1", "--yes", **site)
+    saved(tmp_path / "run", 100)
+    done = triage("recover", "1", "--yes", "--checkpoints", "run", **site)
     assert "FAILED: Keep" not in done.stdout and "NOT" not in done.stdout, done.stdout
     assert "drain" in slurm.run("sinfo", "-h", "-n", "n2", "-o", "%T")
     assert "triage:ecc-error:1" in slurm.run("scontrol", "show", "node", "n2")
@@ -62,7 +64,8 @@ def test_a_job_that_runs_already_is_let_run(slurm: Cluster, triage: Run, tmp_pat
     told = dataclasses.replace(ECC, job=job, suspects=Suspects())
     with IncidentStore.open(url) as store:
         store.record(told, as_json(told), JobRef(external_id=job, scheduler="slurm"))
-    done = triage("recover", "1", "--yes", **slurm.env, **ALLOW, TRIAGE_DATABASE_URL=url)
+    saved(tmp_path / "run", 100)
+    done = triage("recover", "1", "--yes", "--checkpoints", "run", **slurm.env, **ALLOW, TRIAGE_DATABASE_URL=url)
     assert done.returncode == 1
     assert f"{job} is RUNNING" in done.stdout
     assert slurm.states(job) == {"RUNNING"}

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import REPO
 from triage.recover.step import Plan, Step
 from triage.recovering.processes import together
@@ -84,9 +86,30 @@ def test_a_gentler_way_that_worked_makes_the_next_one_needless(tmp_path: Path) -
 def test_a_job_that_runs_again_already_is_let_run(tmp_path: Path) -> None:
     runs = sh("resubmit", f"touch {tmp_path}/x", unless=("echo", "4711 is RUNNING"))
     gone = sh("resubmit", f"touch {tmp_path}/y", unless=("sh", "-c", "echo Invalid job id; exit 1"))
-    assert states(runs, gone, allowed=("resubmit",))[0] == ["failed", "not reached"]
+    found, book = states(runs, gone, allowed=("resubmit",))
+    assert found == ["held back", "not reached"]
+    assert book.rows == [["look", 0, "4711 is RUNNING\n"]]  # the question is written down as well
     assert states(gone, allowed=("resubmit",))[0] == ["done"]
     assert [path.name for path in tmp_path.iterdir()] == ["y"]
+
+
+@pytest.mark.parametrize("failing", ["echo Unable to contact slurm controller >&2; exit 1", "exit 127"])
+def test_a_question_without_an_answer_holds_the_step_back(tmp_path: Path, failing: str) -> None:
+    asked = sh("resubmit", f"touch {tmp_path}/x", unless=("sh", "-c", failing))
+    missing = sh("resubmit", f"touch {tmp_path}/x", unless=("no-such-program-here",))
+    for step in (asked, missing):
+        assert states(step, sh("resubmit", f"touch {tmp_path}/y"), allowed=("resubmit",))[0] == [
+            "held back",
+            "not reached",
+        ]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_person_has_to_do_first_stops_what_changes_after_it(tmp_path: Path) -> None:
+    look, submit = sh("look", "echo seen", "read-only"), sh("resubmit", f"touch {tmp_path}/x")
+    see = Step("do", "See which checkpoint is complete", "why", first=True)
+    assert states(see, look, submit, allowed=("resubmit",))[0] == ["for you", "done", "not reached"]
+    assert states(Step("do", "Note it", "why"), submit, allowed=("resubmit",))[0] == ["for you", "done"]
 
 
 def test_processes_that_run_together_end_together(tmp_path: Path) -> None:

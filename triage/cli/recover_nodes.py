@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import threading
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -49,6 +50,10 @@ class Test:
 def prepared(nodes: str, known_good: str, check: str, by: str, most: int, **more: Any) -> Test:
     """Errors: UsageError."""
     found, good = named(nodes), named(known_good) if known_good else ()
+    if not set(found) - set(good):
+        raise UsageError(
+            "all of --nodes are --known-good: nothing is left to test", "name other nodes, or fewer as good"
+        )
     if by not in WAYS:
         raise UsageError(f"--by {by!r} is not known", f"use {' or '.join(WAYS)}")
     chosen = node_jobs.chosen(check, **{**more, "options": tuple(more["options"])})
@@ -157,7 +162,7 @@ class _Recorder:
 
 def _shown(test: Test, chosen: str) -> int:
     worlds = test.worlds([])
-    shown = [" ".join(c) for _, commands in test.commands(worlds[:3]) for c in commands]
+    shown = [shlex.join(c) for _, commands in test.commands(worlds[:3]) for c in commands]
     if chosen == "json":
         listed = [{"world": list(w), "commands": [list(c) for c in cs]} for w, cs in test.commands(worlds)]
         output.write(json.dumps({"dry_run": True, "round": 1, "worlds": listed}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -20,9 +21,13 @@ from triage.text import printable
 
 if TYPE_CHECKING:
     from triage.config import Settings
-    from triage.store.actions import ActionStore
+    from triage.store.actions import Action, ActionStore
     from triage.store.values import StoredIncident
 
+_UNDONE = frozenset({"failed", "held back"})
+_ANSWERED = re.compile(
+    r"(?<![\w.])(?:\d{1,12}(?:\.[A-Za-z][\w.-]{0,60})?|f[0-9A-Za-z]{6,20})(?![\w])"
+)  # sbatch, qsub; flux
 SCHEDULERS = ("slurm", "kubernetes", "pbs", "lsf", "sge", "flux")
 
 
@@ -39,7 +44,7 @@ class Asked:
 
 
 def show(incident: int, asked: Asked, yes: bool, chosen: str) -> int:
-    """1 where a step failed, or the job is to stay down. Errors: NotFoundError, UsageError, InputError, StoreError."""
+    """1 where a step failed or was held back, or the job is to stay down. Errors: NotFoundError, UsageError, InputError, StoreError."""
     if asked.scheduler and asked.scheduler not in SCHEDULERS:
         raise UsageError(f"--scheduler {printable(asked.scheduler)!r} is not known", f"use {', '.join(SCHEDULERS)}")
     settings = wiring.settings()
@@ -48,8 +53,8 @@ def show(incident: int, asked: Asked, yes: bool, chosen: str) -> int:
     from triage.store.actions import ActionStore
 
     with ActionStore.open(settings.database_url) as actions:
-        made = plan(_case(found, asked))
         earlier = actions.of(incident)
+        made = plan(_case(found, asked, submitted(earlier)))
         if not yes:
             output.write_last(recover_view.render(incident, made, earlier, None, chosen))
             output.note("nothing was run; --yes runs what only reads, and what TRIAGE_RECOVER_ALLOW names")
@@ -57,7 +62,13 @@ def show(incident: int, asked: Asked, yes: bool, chosen: str) -> int:
         return _run(incident, made, actions, settings, chosen)
 
 
-def _case(found: StoredIncident, asked: Asked) -> Case:
+def submitted(earlier: Sequence[Action]) -> tuple[str, ...]:
+    """The jobs that were submitted anew for an incident, by what the scheduler answered."""
+    answers = [one.output for one in earlier if one.kind == "resubmit" and one.exit_code == 0]
+    return tuple(found[0] for text in answers if (found := _ANSWERED.search(text)))
+
+
+def _case(found: StoredIncident, asked: Asked, submitted: tuple[str, ...]) -> Case:
     known = found.job.scheduler if found.job else ""
     resume, skip, notes = _looked_at(asked, found)
     return Case(
@@ -73,6 +84,7 @@ def _case(found: StoredIncident, asked: Asked) -> Case:
         skip=skip,
         notes=tuple(notes),
         without=named(asked.without) if asked.without else (),
+        submitted=submitted,
     )
 
 
@@ -159,5 +171,5 @@ def _run(incident: int, made: Plan, actions: ActionStore, settings: Settings, ch
         output.note(
             f"not run, as the settings do not allow it: {', '.join(left)}; TRIAGE_RECOVER_ALLOW={','.join(left)} would"
         )
-    failed = any(one.state == "failed" and one.step.risk != "read-only" for one in done)
-    return 1 if failed or not made.restart else 0
+    undone = any(one.state in _UNDONE and one.step.risk != "read-only" for one in done)
+    return 1 if undone or not made.restart else 0

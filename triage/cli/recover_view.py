@@ -101,8 +101,9 @@ def _of_step(number: int, step: Step, became: Done | None, markdown: bool) -> It
     yield from _wrapped(f"why: {printable(step.why)}{cited}{before}", "   ", "        ")
     if step.undo:
         yield from _wrapped(f"undo: {printable(step.undo)}", "   ", "         ")
-    if became and became.state in ("done", "failed"):
-        yield f"   exit code {became.code}" if became.code is not None else "   it did not end by itself"
+    if became and became.state in ("done", "failed", "held back"):
+        if became.state != "held back":
+            yield f"   exit code {became.code}" if became.code is not None else "   it did not end by itself"
         yield from (f"   | {printable(line)}" for line in redact(became.output).splitlines()[-8:])
 
 

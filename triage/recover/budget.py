@@ -35,7 +35,8 @@ def budget(result: Mapping[str, Any], last_steps: Sequence[int | None]) -> Budge
         )
     if result.get("action") in _FIX:
         return Budget(False, "the failure is the job's own (code, data or settings): fix it, then submit it again")
-    if result.get("action") in _WAITING:
+    unknown = result.get("failure_type") == "unknown"
+    if result.get("action") in _WAITING and not unknown:
         return Budget(
             False,
             "the cluster or its storage is at fault for all nodes: a restart meets it again until that is repaired",
@@ -48,7 +49,7 @@ def budget(result: Mapping[str, Any], last_steps: Sequence[int | None]) -> Budge
             0,
             incidents,
         )
-    if result.get("failure_type") == "unknown":
+    if unknown:
         return Budget(
             not idle,
             "the cause is unknown: one restart may show more"

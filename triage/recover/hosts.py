@@ -19,10 +19,11 @@ def is_name(text: str) -> bool:
 
 
 def named(text: str) -> tuple[str, ...]:
-    """The nodes of `nid[001-003],login1`, each once. Errors: UsageError for what is no list of nodes."""
-    packed = "".join(text.split())
-    found = expand(packed) if _LIST.fullmatch(packed) else ()
-    if not found or not all(map(is_name, found)):
+    """The nodes of `nid[001-003],login1`, also with blanks or line ends between, each once. Errors: UsageError for what is no list of nodes."""
+    words = re.sub(r"\[[^\]]*\]", lambda spans: re.sub(r"\s", "", spans[0]), text).split()
+    parts = [expand(word) if _LIST.fullmatch(word) else () for word in (word.strip(",") for word in words) if word]
+    found = tuple(dict.fromkeys(node for part in parts for node in part))
+    if not parts or not all(parts) or not all(map(is_name, found)):
         raise UsageError(
             f"{printable(text[:80])!r} is no list of nodes", "write names as Slurm does, such as gpu[001-004,007]"
         )

@@ -52,6 +52,7 @@ class Case:
     skip: Skip | None = None
     notes: tuple[str, ...] = ()
     without: tuple[str, ...] = ()  # nodes that a test named
+    submitted: tuple[str, ...] = ()  # by earlier runs of a plan of this incident, as the scheduler called it
 
     @property
     def job(self) -> str:
@@ -61,9 +62,21 @@ class Case:
 
     @property
     def suspects(self) -> tuple[str, ...]:
-        """Nodes that the diagnosis or a test accuses, by the names that the scheduler knows."""
-        named = [*self.result.get("suspects", {}).get("nodes", []), *self.without]
+        """Nodes that the diagnosis or a test accuses, by the names that the scheduler knows; of the first only the job's own."""
+        named = [*(node for node in self._accused if self._of_job(node)), *self.without]
         return tuple(dict.fromkeys(short(node) for node in named if is_name(node)))
+
+    @property
+    def strangers(self) -> tuple[str, ...]:
+        """Accused, and none of the job's nodes as far as these are known: whoever writes into a log could name them."""
+        return tuple(dict.fromkeys(node for node in self._accused if not self._of_job(node)))
+
+    @property
+    def _accused(self) -> list[str]:
+        return list(map(str, self.result.get("suspects", {}).get("nodes", [])))
+
+    def _of_job(self, node: str) -> bool:
+        return not self.nodes or short(node) in {short(known) for known in self.nodes}
 
     @property
     def cited(self) -> tuple[str, ...]:
@@ -115,7 +128,7 @@ def _steps(case: Case, allowed: Budget) -> Iterator[Step]:
         return
     changed = case.skip is not None or case.result.get("action") == "rollback-and-skip"
     yield from restart.going_back(case.resume, case.skip, case.result, case.cited)
-    yield from restart.again(case.scheduler, case.job, case.suspects, case.script, case.cited, changed)
+    yield from restart.again(case.scheduler, case.job, case.suspects, case.script, case.cited, changed, case.submitted)
 
 
 def _look(case: Case) -> Iterator[Step]:
@@ -200,6 +213,8 @@ def _before(result: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _notes(case: Case, allowed: Budget) -> Iterator[str]:
+    if case.strangers:
+        yield f"{', '.join(case.strangers)} is named by the log and is none of the job's nodes: the plan leaves it alone."
     if case.result.get("outcome") == "hung" and case.scheduler in ("slurm", ""):
         yield from hung.NOBODY
     if allowed.restart:

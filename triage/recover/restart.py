@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from triage.recover.plan import Resume
 
 _SUBMIT = {"slurm": "sbatch", "pbs": "qsub", "sge": "qsub", "flux": "flux"}
+# All states of a job that runs or will: asked for by name, as squeue leaves some of them out.
+_LIVE = "PENDING,RUNNING,SUSPENDED,STOPPED,COMPLETING,CONFIGURING,RESIZING,REQUEUED,SIGNALING,STAGE_OUT"
 _CANCEL = {"slurm": "scancel", "pbs": "qdel", "sge": "qdel", "flux": "flux cancel"}
 
 
@@ -59,18 +61,35 @@ def going_back(
             "See which checkpoint is complete: triage recover checkpoints DIR",
             f"{known}, and one that was cut by the failure does not load",
             evidence=cited,
+            first=True,
         )
 
 
 def again(
-    scheduler: str, job: str, without: Sequence[str], script: str, cited: tuple[str, ...], changed: bool = False
+    scheduler: str,
+    job: str,
+    without: Sequence[str],
+    script: str,
+    cited: tuple[str, ...],
+    changed: bool = False,
+    submitted: Sequence[str] = (),
 ) -> Iterator[Step]:
-    """By its script where that is given; else Slurm is told to queue the job again under its id. changed: its settings are to be, by hand."""
+    """By its script where that is given; else Slurm is told to queue the job again under its id.
+
+    changed: its settings are to be, by hand; submitted: what a plan of this incident submitted before, as the scheduler called it.
+    """
     named = f" without {', '.join(without)}" if without else ""
     why = "the other nodes are not accused" if without else "no node is accused"
-    runs = (
-        ("squeue", "-h", "-j", job, "-t", "RUNNING,PENDING", "-o", "%i is %T") if scheduler == "slurm" and job else ()
-    )
+    asked = ",".join(dict.fromkeys([*([job] if job else []), *submitted]))
+    runs = ("squeue", "-h", "-j", asked, "-t", _LIVE, "-o", "%i is %T") if scheduler == "slurm" and asked else ()
+    if submitted and scheduler != "slurm":
+        yield Step(
+            "do",
+            f"See what became of {', '.join(submitted)}, which was submitted for this incident before",
+            "two jobs that run at once write into one folder of checkpoints",
+            evidence=cited,
+            first=True,
+        )
     if changed:
         yield Step("do", f"Submit the job again with these settings{named}", why, "reversible", evidence=cited)
     elif script and scheduler in _SUBMIT:

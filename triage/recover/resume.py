@@ -1,6 +1,8 @@
-"""How a framework is told to go on from a given checkpoint. Pure."""
+"""How a framework is told to go on from a given checkpoint: options quoted for a shell, calls for Python. Pure."""
 
 from __future__ import annotations
+
+import shlex
 
 from triage.recover.checkpoints.tree import Checkpoint
 
@@ -10,10 +12,10 @@ def resuming(found: Checkpoint, path: str) -> str:
     unit = found.unit
     folder = path.rpartition("/")[0] or "."
     return {
-        "Megatron": f"--load {folder} --ckpt-step {unit.step}",
-        "DeepSpeed": f'load_checkpoint("{folder}", tag="{path.rpartition("/")[2]}")',
-        "torch DCP": f"load it with torch.distributed.checkpoint from {path} (torchtitan: --checkpoint.load_step {unit.step})",
-        "Hugging Face": f"--resume_from_checkpoint {path}",
-        "Lightning": f'trainer.fit(..., ckpt_path="{path}")',
-        "file": f"load {path}",
+        "Megatron": f"--load {shlex.quote(folder)} --ckpt-step {unit.step}",
+        "DeepSpeed": f"load_checkpoint({folder!r}, tag={path.rpartition('/')[2]!r})",
+        "torch DCP": f"load it with torch.distributed.checkpoint from {path!r} (torchtitan: --checkpoint.load_step {unit.step})",
+        "Hugging Face": f"--resume_from_checkpoint {shlex.quote(path)}",
+        "Lightning": f"trainer.fit(..., ckpt_path={path!r})",
+        "file": f"load {path!r}",
     }[unit.layout]

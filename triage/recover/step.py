@@ -17,7 +17,8 @@ class Step:
 
     kind: by which the settings allow it; evidence, incidents: ids of what it rests on. while_: a command that only reads; the
     step is left out once that prints nothing, for which `wait` seconds are given. unless: another that only reads; where it prints
-    something, the step and all after it are not run.
+    something, or fails for another reason than that it knows no such job, the step and all after it are not run. first: a person's to do
+    before anything after it is changed.
     """
 
     kind: Kind
@@ -31,6 +32,7 @@ class Step:
     while_: tuple[str, ...] = ()
     wait: int = 0
     unless: tuple[str, ...] = ()
+    first: bool = False
 
     @property
     def command(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
@@ -14,9 +15,10 @@ from triage.recovering.processes import together
 TIMEOUT = 120  # seconds of one command
 TEST_TIMEOUT = 6 * 3600  # of a whole node test
 _POLL = 5.0
+_NO_SUCH_JOB = re.compile(r"(?i)invalid job id")
 SHOWN = 2000  # characters of the end of what it printed
 
-State = Literal["done", "failed", "not allowed", "not needed", "not reached", "for you"]
+State = Literal["done", "failed", "held back", "not allowed", "not needed", "not reached", "for you"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +41,23 @@ def run(
     plan: Plan, allowed: Collection[str], book: Book, tell: Callable[[str], None] = lambda _text: None
 ) -> Iterator[Done]:
     """What became of each step. Steps that only read are always allowed, and their failure stops nothing; that of another
-    stops the rest, as each relies on the one before. A step that is not allowed is left to a person, and so is all that follows it."""
+    stops the rest, as each relies on the one before. A step that is not allowed is left to a person, and so is all that follows it, and
+    all that follows what a person has to do first."""
     stopped = False
     for step in plan.steps:
         if not step.argv:
+            stopped = stopped or step.first
             yield Done(step, "for you")
         elif step.risk != "read-only" and stopped:
             yield Done(step, "not reached")
         elif step.risk != "read-only" and step.kind not in allowed:
             stopped = step.kind != "kill-switch"
             yield Done(step, "not allowed")
-        elif step.while_ and not _still(step):
+        elif step.while_ and not _still(step, book):
             yield Done(step, "not needed")
-        elif step.unless and (told := _told(step.unless)):
+        elif step.unless and (told := _told(step, book)):
             stopped = True
-            yield Done(step, "failed", None, f"it was not run, as `{' '.join(step.unless)}` says: {told}")
+            yield Done(step, "held back", None, f"it was not run, as `{' '.join(step.unless)}` says: {told}")
         else:
             tell(step.what)
             done = _one(step, book)
@@ -72,25 +76,31 @@ def _one(step: Step, book: Book) -> Done:
     return Done(step, "done" if code == 0 else "failed", code, output[-SHOWN:])
 
 
-def _told(argv: tuple[str, ...]) -> str:
-    """What it prints; "" where it fails or cannot be run."""
-    try:
-        (ended,) = together([argv], TIMEOUT)
-    except InputError:
-        return ""
-    return " ".join(ended.output.split())[:SHOWN] if ended.code == 0 else ""
+def _told(step: Step, book: Book) -> str:
+    """What speaks against the step; "" where nothing does. A question that found no answer speaks against it too."""
+    guard = _one(_guard(step, step.unless), book)
+    said = " ".join(guard.output.split())
+    if guard.state == "done" or _NO_SUCH_JOB.search(said):
+        return said if guard.state == "done" else ""
+    return said or f"no answer (it ended with {guard.code})"
 
 
-def _still(step: Step) -> bool:
-    """Is there something left to do once the step before had its time? Where it cannot be asked, there is."""
+def _guard(step: Step, argv: tuple[str, ...]) -> Step:
+    return Step("look", f"Before: {step.what}", "whether it is still right", "read-only", argv)
+
+
+def _still(step: Step, book: Book) -> bool:
+    """Is there something left to do once the step before had its time? Where it cannot be asked, there is. Written down as one look."""
     until = time.monotonic() + step.wait
+    number = book.begin(_guard(step, step.while_))
     while True:
         try:
             (ended,) = together([step.while_], TIMEOUT)
-        except InputError:
-            return True
-        if ended.code == 0 and not ended.output.strip():
-            return False
-        if time.monotonic() >= until:
-            return True
+            code, output = ended.code, ended.output
+        except InputError as error:
+            code, output = None, str(error)
+        gone = code == 0 and not output.strip()
+        if gone or code is None or time.monotonic() >= until:
+            book.end(number, code, output)
+            return not gone
         time.sleep(min(_POLL, max(0.0, until - time.monotonic())))
