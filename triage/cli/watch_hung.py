@@ -114,7 +114,7 @@ class Investigation:
                     _end(child)
                     return None, "", f"took more than {most:g} s"
         said = err.decode("utf-8", "replace").strip().splitlines()
-        return child.returncode, out.decode("utf-8", "replace"), said[-1][:300] if said else ""
+        return child.returncode, out.decode("utf-8", "replace"), said[-1].removeprefix("triage: ")[:300] if said else ""
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:

@@ -68,7 +68,20 @@ class Reader:
     def _table(self) -> Iterator[dict[str, Any]]:
         for name in os.listdir(self._proc):  # noqa: PTH208 - for speed
             if name.isdigit() and (stat := _stat(self._get(name, "stat"))) is not None:
-                yield stat
+                yield self._of_another_thread(stat) if stat["state"] == "Z" and stat["threads"] > 1 else stat
+
+    def _of_another_thread(self, stat: dict[str, Any]) -> dict[str, Any]:
+        """Where the main thread has ended and others go on, what one of these shows of the process."""
+        pid = str(stat["pid"])
+        try:
+            names = os.listdir(f"{self._proc}/{pid}/task")  # noqa: PTH208 - for speed
+        except OSError:
+            return stat
+        for name in names:
+            thread = _stat(self._get(pid, "task", name, "stat"))
+            if thread is not None and thread["state"] not in "ZX":
+                return {**stat, "state": thread["state"], "exit": None, "at": thread["pid"]}
+        return stat
 
     def _tree(self, table: dict[int, dict[str, Any]], roots: set[int]) -> set[int]:
         """Descendants; and what a member left behind: processes handed to init, by the session or group that a member opened."""
@@ -99,7 +112,7 @@ class Reader:
 
     # ------------------------------------------------------------------------------------------ what of each
     def _process(self, stat: dict[str, Any]) -> dict[str, Any]:
-        pid = str(stat["pid"])
+        pid = _at(stat)
         main = _stat(self._get(pid, "task", pid, "stat"))
         found = {
             **stat,
@@ -111,8 +124,6 @@ class Reader:
             "main_io": _io(self._get(pid, "task", pid, "io")),
             "outputs": self._outputs(stat),
         }
-        if stat["state"] == "Z" and stat["threads"] > 1:
-            found["state"] = "S"  # the main thread has ended, and others go on
         if found["state"] != "Z" or not self._is_ours(pid):
             found["exit"] = None  # of others it reads as zero
         found["frozen"] = self._frozen(str(found.pop("cgroup")))
@@ -128,13 +139,15 @@ class Reader:
         """Kept once two looks agree: one that falls into an exec sees the new name beside an environment that is still empty."""
         key = (stat["pid"], stat["start"])
         known = self._fixed.get(key)
+        if known is not None and stat["state"] == "Z":
+            return known  # what it was
         if known is None or key not in self._firm or known["comm_then"] != stat["comm"]:
             self._fixed[key] = self._read_constants(stat)
             (self._firm.add if self._fixed[key] == known else self._firm.discard)(key)
         return self._fixed[key]
 
     def _read_constants(self, stat: dict[str, Any]) -> dict[str, Any]:
-        pid = str(stat["pid"])
+        pid = _at(stat)
         environment = self._get(pid, "environ")
         values = dict(_environment(environment))
         command = self._get(pid, "cmdline") or b""
@@ -156,7 +169,7 @@ class Reader:
         looks, found = self._written.get(key, (0, []))
         is_young = looks & (looks - 1) == 0  # 0, 1, 2, 4, 8 ...
         if is_young or (looks + stat["pid"]) % _SEARCHED == 0:
-            found = written_files(f"{self._proc}/{stat['pid']}")
+            found = written_files(f"{self._proc}/{_at(stat)}")
         self._written[key] = (looks + 1, found)
         return found
 
@@ -181,6 +194,11 @@ class Reader:
     def _text(self, *parts: str) -> str | None:
         data = self._get(*parts)
         return None if data is None else data.decode("utf-8", "replace").strip()
+
+
+def _at(stat: dict[str, Any]) -> str:
+    """The thread whose folder shows the process."""
+    return str(stat.get("at", stat["pid"]))
 
 
 def _read(path: str) -> bytes | None:

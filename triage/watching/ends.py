@@ -11,6 +11,7 @@ from triage.watching.members import Who, label
 from triage.watching.words import ended
 
 _NAMED = 4
+_ENDED_BY_OTHERS = 2
 _BY_OTHERS = (1, 2, 15)  # SIGHUP, SIGINT, SIGTERM: sent to those that live on after another failed
 
 
@@ -35,11 +36,17 @@ class Ends:
         kept = {*self._tops, *(process.key for process in self._members.values())}
         self._how = {key: status for key, status in self._how.items() if key in kept}
 
-    def bad(self) -> str:
-        """Who ended with an error, those first that were not ended by others; "" for nobody, as far as is known."""
-        named = {process.key: label(who, process).rstrip(",") for who, process in self._members.items()}
-        named = {**{key: process.told for key, process in self._tops.items()}, **named}
+    def bad(self, counts: bool) -> str:
+        """Who ended with an error, those first that were not ended by others; "" for nobody, as far as is known.
+
+        counts: whether it counts how ranks ended if who started them ended well. Workers are ended as their work is done.
+        """
+        named = {key: process.told for key, process in self._tops.items()}
         failed = [(key, self._how[key]) for key in named if self._how.get(key)]
+        if failed or counts:
+            named |= {process.key: label(who, process).rstrip(",") for who, process in self._members.items()}
+            ended_so = [(key, self._how[key]) for key in named if self._how.get(key) and key not in self._tops]
+            failed += [one for one in ended_so if failed or _order(one[1], False)[0] < _ENDED_BY_OTHERS]
         if not failed:
             return ""
         failed.sort(key=lambda item: _order(item[1], item[0] in self._tops))
@@ -56,4 +63,4 @@ class Ends:
 def _order(status: int, is_top: bool) -> tuple[int, bool]:
     if not WIFSIGNALED(status):
         return 1, is_top
-    return (2 if WTERMSIG(status) in _BY_OTHERS else 0), is_top
+    return (_ENDED_BY_OTHERS if WTERMSIG(status) in _BY_OTHERS else 0), is_top

@@ -116,7 +116,8 @@ class Judge:
             return Status("unseen", ("the scheduler says that the job runs, but no process of it is seen",))
         if told.words:
             return Status("unseen", (told.words, "no process of it is seen"))
-        if bad := self._ends.bad():
+        are_ranks = any(isinstance(who, int) for who in self._ranks.known)
+        if bad := self._ends.bad(counts=are_ranks or bool(log and log.failure)):
             return Status("failed", (bad, *_failure(log)))
         if log and log.failure and not self._ends.well():
             return Status("failed", ("no process of it is there any more", *_failure(log)))

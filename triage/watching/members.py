@@ -151,9 +151,9 @@ def _is_above(process: Process, kids: Sequence[Process]) -> bool:
 
 
 def _alike(level: Sequence[Process]) -> list[Process]:
-    """The most of one program, where they are two or more."""
+    """The most of one program, where they are two or more, and one of them lives."""
     by_program: dict[str, list[Process]] = {}
     for process in level:
         by_program.setdefault(_DIGITS.sub("0", process.comm), []).append(process)
     found = max(by_program.values(), key=len, default=[])
-    return found if len(found) > 1 else []
+    return found if len(found) > 1 and any(process.state != "Z" for process in found) else []
