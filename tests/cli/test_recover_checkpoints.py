@@ -30,3 +30,4 @@ def test_where_none_is_complete_or_there_the_exit_code_is_1(triage: Run, tmp_pat
     (tmp_path / "empty").mkdir()
     assert triage("recover", "checkpoints", "empty").returncode == 1
     assert triage("recover", "checkpoints", "nowhere").returncode == 2
+    assert triage("recover", "checkpoints", "empty", "--reached", "-5").returncode == 2

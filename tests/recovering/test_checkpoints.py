@@ -130,7 +130,7 @@ def test_the_newest_whole_one_is_chosen(layout: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("layout", MAKERS)
 def test_one_checkpoint_alone_may_be_named_itself(layout: str, tmp_path: Path) -> None:
     folder = MAKERS[layout](tmp_path / "run", 700)
-    found = look(folder if folder.is_dir() else folder.parent)
+    found = look(folder)
     assert found.chosen is not None
     assert found.chosen.unit.step == 700
 
@@ -259,9 +259,26 @@ DAMAGE: Sequence[tuple[str, str, Callable[[Path], object], str]] = [
         "is of step 9",
     ),
     ("Hugging Face", "the optimizer is missing", lambda f: (f / "optimizer.pt").unlink(), "optimizer.pt"),
+    (
+        "Hugging Face",
+        "the index names no files",
+        lambda f: (f / "model.safetensors.index.json").write_text('{"weight_map": {"a": "m.safetensors", "b": 5}}'),
+        "model.safetensors.index.json: cut, or not",
+    ),
+    (
+        "Hugging Face",
+        "the head of a shard is odd",
+        lambda f: odd_head(f / "model-00002-of-00003.safetensors"),
+        "its head cannot be read",
+    ),
     ("Lightning", "the file is cut", cut, "cut: the directory at the end of the archive"),
     ("Lightning", "the file is empty", lambda f: f.write_bytes(b""), "empty"),
 ]
+
+
+def odd_head(path: Path) -> None:
+    head = b'{"w": {"data_offsets": [0, "x"]}}'
+    path.write_bytes((len(head).to_bytes(8, "little") + head).ljust(path.stat().st_size, b"\0"))
 
 
 def remove(folder: Path) -> None:
@@ -294,6 +311,46 @@ def test_a_tracker_that_names_a_broken_one_is_told(tmp_path: Path) -> None:
         "latest_checkpointed_iteration.txt names 200, which is incomplete: name step 100 when you resume",
     )
     assert resuming(found.chosen, "/ckpt/iter_0000100") == "--load /ckpt --ckpt-step 100"
+
+
+@pytest.mark.parametrize(
+    ("layout", "tracker", "holds", "said"),
+    [
+        ("Megatron", "latest_checkpointed_iteration.txt", b"12", "names 12, which is not there: write 1200 into it"),
+        ("Megatron", "latest_checkpointed_iteration.txt", b"", "is empty: Megatron reads it first and stops"),
+        ("Megatron", "latest_checkpointed_iteration.txt", b"\0\xff", "write 1200 into it"),
+        ("Megatron", "latest_checkpointed_iteration.txt", b"release", "says release"),
+        ("DeepSpeed", "latest", b"global_step12", "names 12, which is not there: write global_step1200 into it"),
+        ("DeepSpeed", "latest", b"global_st", "names global_st, which is not there: a resume without a tag fails"),
+        ("DeepSpeed", "latest", b"", "is empty: a resume without a tag fails"),
+    ],
+)
+def test_a_damaged_tracker_proves_nothing_and_is_told(
+    layout: str, tracker: str, holds: bytes, said: str, tmp_path: Path
+) -> None:
+    for step in (100, 1200):
+        MAKERS[layout](tmp_path, step)
+    (tmp_path / tracker).write_bytes(holds)
+    found = look(tmp_path)
+    assert found.chosen is not None, found
+    assert found.chosen.unit.step == 1200
+    (note,) = found.notes
+    assert said in note
+
+
+def test_a_lost_tracker_of_megatron_is_told_where_its_folder_was_looked_at(tmp_path: Path) -> None:
+    folder = megatron(tmp_path, 100)
+    (tmp_path / "latest_checkpointed_iteration.txt").unlink()
+    assert "is not there: some versions of Megatron then begin anew" in look(tmp_path).notes[0]
+    assert look(folder).notes == ()
+
+
+def test_a_tag_of_another_name_is_known(tmp_path: Path) -> None:
+    deepspeed(tmp_path, 100).rename(tmp_path / "epoch-1")
+    (tmp_path / "latest").write_text("epoch-1")
+    found = look(tmp_path)
+    assert found.chosen is not None
+    assert found.notes == ()
 
 
 def test_a_job_that_went_on_with_fewer_ranks_is_no_damage(tmp_path: Path) -> None:
@@ -358,7 +415,7 @@ def test_links_that_lead_back_and_odd_files_do_no_harm(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_none_is_said() -> None:
-    with pytest.raises(InputError, match="is no folder"):
+    with pytest.raises(InputError, match="is no folder and no file"):
         Disk(Path("/nowhere"))
 
 

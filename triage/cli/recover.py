@@ -101,6 +101,8 @@ def checkpoints(
     folder: Path = typer.Argument(metavar="DIR", help="The folder that the job saves to, or one checkpoint."),
     reached: int = typer.Option(
         None,
+        min=0,
+        max=10**12,
         metavar="STEP",
         help="The last step of the job, for the steps lost.",
         show_default="the newest checkpoint's",

@@ -86,6 +86,8 @@ def _head(found: Survey, disk: Disk, reached: int | None) -> list[str]:
     at = f", step {step}" if step is not None else ""
     cost = f"; {how_many(steps, 'step')} lost" if steps else ""
     lines = [f"Go on from {printable(path)}{at}{cost}", f"  {printable(resuming(best, path))}"]
+    if reached is not None and step is not None and reached < step:
+        lines.append(f"  note: it is of a later step than the {reached} of --reached: is it of this job?")
     return [*lines, *(f"  note: {printable(note)}" for note in found.notes), ""]
 
 

@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import pickle
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -24,17 +25,22 @@ _SKIPPED = frozenset({".git", "__pycache__", "node_modules", "wandb"})
 
 
 class Disk:
-    """A folder and the files below it; names begin with the folder's own, which may be a checkpoint's. Errors: InputError."""
+    """A folder and the files below it, or one file; names begin with the folder's own, which may be a checkpoint's. Errors: InputError."""
 
     def __init__(self, folder: Path) -> None:
         self._above = folder.resolve().parent
-        if not folder.is_dir():
-            raise InputError(f"{folder} is no folder", "name the folder that the job saves to")
+        if not folder.is_dir() and not folder.is_file():
+            raise InputError(
+                f"{folder} is no folder and no file", "name the folder that the job saves to, or one checkpoint"
+            )
         self._root = folder.resolve()
         self._seen: set[tuple[int, int]] = set()
 
     def files(self) -> list[FileAt]:
         """Errors: InputError where the folder cannot be read, or holds too much to be one of checkpoints."""
+        if self._root.is_file():
+            status = self._root.stat()
+            return [FileAt(self._root.name, status.st_size, status.st_mtime)]
         found = list(itertools.islice(self._walk(self._root, 0), MOST_FILES + 1))
         if len(found) > MOST_FILES:
             raise InputError(
@@ -85,7 +91,7 @@ class Disk:
                     with zipfile.ZipFile(file):
                         return ""
                 return "holds zeros where it should begin" if head and not any(head) else ""
-        except zipfile.BadZipFile:
+        except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error):
             return "cut: the directory at the end of the archive is not there"
         except OSError as error:
             return f"cannot be read: {error.strerror}"
@@ -125,10 +131,10 @@ def _safetensors(file: io.BufferedReader, head: bytes, size: int) -> str:
     file.seek(8)
     try:
         told = json.loads(file.read(length))
-        ends = [value["data_offsets"][1] for key, value in told.items() if key != "__metadata__"]
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
+        end = max((int(value["data_offsets"][1]) for key, value in told.items() if key != "__metadata__"), default=0)
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError, OverflowError):
         return "its head cannot be read"
-    return "cut: shorter than its head says" if 8 + length + max(ends, default=0) > size else ""
+    return "cut: shorter than its head says" if 8 + length + end > size else ""
 
 
 class _Inert(dict):  # type: ignore[type-arg]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import PurePosixPath
 from statistics import median
 
-from triage.recover.checkpoints import layouts, ranks
+from triage.recover.checkpoints import layouts, ranks, trackers
 from triage.recover.checkpoints.tree import Checkpoint, FileAt, Probe, Survey, Unit, some
 
 FRESH = 600  # seconds after its last change in which an incomplete one is taken to be still in writing
@@ -16,7 +17,6 @@ SHORT = 0.8  # of the size that the same file has in the other checkpoints
 _HEAVY = re.compile(r"\.(?:pt|pth|bin|safetensors|distcp|ckpt)$")
 _TEMPORARY = re.compile(r"(?:^|/)tmp-checkpoint-|\.(?:tmp|temp|part|partial|incomplete)(?:$|[./-])|(?:^|/)\.tmp")
 _MAY_BE_EMPTY = re.compile(r"(?:^|/)(?:__init__\.py|\.\w+|.*\.(?:lock|done|complete|log|txt|out|err))$")
-_TRACKERS = ("latest_checkpointed_iteration.txt", "latest")
 _WEIGHTS = re.compile(
     r"(?:^|/)(?:(?:pytorch_)?model|adapter_model|diffusion_pytorch_model|flax_model)[^/]*\.(?:safetensors|bin|pt|pth|msgpack)$"
 )
@@ -43,7 +43,7 @@ def survey(files: Iterable[FileAt], probe: Probe, now: float) -> Survey:
         if judged.state == "complete" and chosen is None:
             chosen = judged
     if chosen is not None:
-        notes += _trackers(chosen, found, names, probe)
+        notes += trackers.notes(chosen, found, names, probe)
     return Survey(tuple(found), chosen, tuple(notes))
 
 
@@ -59,7 +59,11 @@ def step_of(unit: Unit, probe: Probe) -> int | None:
 
 
 def _judge(unit: Unit, siblings: Sequence[Unit], names: set[str], probe: Probe, now: float, deep: bool) -> Checkpoint:
-    problems = [*_by_names(unit, names, probe), *_beside(unit, siblings)]
+    problems = [
+        *_by_names(unit, probe),
+        *trackers.not_ended(unit, siblings, names, probe),
+        *_beside(unit, siblings),
+    ]
     if deep and not problems:
         problems += _inside(unit, probe)
     if not problems:
@@ -69,7 +73,7 @@ def _judge(unit: Unit, siblings: Sequence[Unit], names: set[str], probe: Probe, 
     return Checkpoint(unit, "being written" if writing else "incomplete", tuple(problems))
 
 
-def _by_names(unit: Unit, names: set[str], probe: Probe) -> Iterator[str]:
+def _by_names(unit: Unit, probe: Probe) -> Iterator[str]:
     temporary = [n for n in (unit.name, *unit.files) if _TEMPORARY.search(n)]
     if temporary:
         yield f"{some(temporary)}: a name of what is still being written; its save did not end"
@@ -78,18 +82,17 @@ def _by_names(unit: Unit, names: set[str], probe: Probe) -> Iterator[str]:
         yield f"{some(empty)}: empty"
     if lost := ranks.missing(unit.files):
         yield f"{len(lost)} missing: {some(lost)}"
-    yield from _OF[unit.layout](unit, names, probe)
+    yield from _OF[unit.layout](unit, probe)
 
 
-def _megatron(unit: Unit, names: set[str], probe: Probe) -> Iterator[str]:
+def _megatron(unit: Unit, probe: Probe) -> Iterator[str]:
     if ".metadata" in unit.files or any(n.endswith(".distcp") for n in unit.files):
-        yield from _dcp(unit, names, probe)
+        yield from _dcp(unit, probe)
     elif not any(n.endswith("model_optim_rng.pt") or n.endswith("model_rng.pt") for n in unit.files):
         yield "no model_optim_rng.pt of any rank"
-    yield from _not_named(unit, _TRACKERS[0], names, probe)
 
 
-def _deepspeed(unit: Unit, names: set[str], probe: Probe) -> Iterator[str]:
+def _deepspeed(unit: Unit, probe: Probe) -> Iterator[str]:
     models = sorted(n for n in unit.files if n.endswith("model_states.pt"))
     states = [n for n in unit.files if n.endswith("optim_states.pt")]
     if not models and not any("layer_" in n for n in unit.files):
@@ -98,10 +101,9 @@ def _deepspeed(unit: Unit, names: set[str], probe: Probe) -> Iterator[str]:
     said = probe.number(unit.inside + models[0], "dp_world_size") if models and copies else None
     if said and said > copies:
         yield f"optimizer states of {copies} of {said} data-parallel ranks"
-    yield from _not_named(unit, _TRACKERS[1], names, probe)
 
 
-def _dcp(unit: Unit, _names: set[str], probe: Probe) -> Iterator[str]:
+def _dcp(unit: Unit, probe: Probe) -> Iterator[str]:
     """Every folder of it that holds a .metadata; that is written last, by rank 0."""
     folders = {n.rpartition("/")[0] for n in unit.files if n.endswith((".distcp", ".metadata"))}
     for folder in sorted(folders):
@@ -121,7 +123,7 @@ def _dcp(unit: Unit, _names: set[str], probe: Probe) -> Iterator[str]:
             yield f"{some(short)}: shorter than .metadata says"
 
 
-def _huggingface(unit: Unit, names: set[str], probe: Probe) -> Iterator[str]:
+def _huggingface(unit: Unit, probe: Probe) -> Iterator[str]:
     state = unit.files.get("trainer_state.json")
     if state is None:
         yield "no trainer_state.json"
@@ -135,24 +137,26 @@ def _huggingface(unit: Unit, names: set[str], probe: Probe) -> Iterator[str]:
                 yield f"trainer_state.json is of step {reached}"
     for index in (n for n in unit.files if n.endswith(".index.json")):
         try:
-            shards = set(json.loads(probe.text(unit.inside + index))["weight_map"].values())
+            shards = {
+                PurePosixPath(s).as_posix() for s in json.loads(probe.text(unit.inside + index))["weight_map"].values()
+            }
         except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
-            yield f"{index}: cut"
+            yield f"{index}: cut, or not what it should be"
             continue
         folder = index.rpartition("/")[0]
         if lost := sorted(s for s in shards if f"{folder}/{s}".lstrip("/") not in unit.files):
             yield f"{len(lost)} missing of those that {index} names: {some(lost)}"
     if not any(_WEIGHTS.search(n) or "model_states.pt" in n or n.endswith(".distcp") for n in unit.files):
         yield "no weights"
-    yield from _dcp(unit, names, probe)
+    yield from _dcp(unit, probe)
 
 
-def _lightning(unit: Unit, names: set[str], probe: Probe) -> Iterator[str]:
+def _lightning(unit: Unit, probe: Probe) -> Iterator[str]:
     if len(unit.files) > 1 or unit.inside.rstrip("/") == unit.name:
-        yield from _dcp(unit, names, probe)
+        yield from _dcp(unit, probe)
 
 
-def _file(_unit: Unit, _names: set[str], _probe: Probe) -> Iterator[str]:
+def _file(_unit: Unit, _probe: Probe) -> Iterator[str]:
     yield from ()
 
 
@@ -164,15 +168,6 @@ _OF = {
     "Lightning": _lightning,
     "file": _file,
 }
-
-
-def _not_named(unit: Unit, tracker: str, names: set[str], probe: Probe) -> Iterator[str]:
-    """The tracker is written when all ranks are done: a newer step than it names was not."""
-    place = f"{unit.folder}/{tracker}".lstrip("/")
-    if place in names and unit.step is not None:
-        said = re.search(r"\d{1,12}", probe.text(place))
-        if said and int(said[0]) < unit.step:
-            yield f"{tracker} still names {said[0]}: this save did not end"
 
 
 def _beside(unit: Unit, siblings: Sequence[Unit]) -> Iterator[str]:
@@ -221,16 +216,3 @@ def _notes(unit: Unit, siblings: Sequence[Unit], now: float) -> Iterator[str]:
         yield "weights alone, with no optimizer state: a run can start from it, not go on"
     if 0 <= now - unit.changed < 60 and siblings:
         yield f"changed {int(now - unit.changed)} s ago: see that no rank writes any more"
-
-
-def _trackers(chosen: Checkpoint, found: Sequence[Checkpoint], names: set[str], probe: Probe) -> Iterator[str]:
-    """A framework that is told nothing loads what the tracker names."""
-    for tracker in _TRACKERS:
-        place = f"{chosen.unit.folder}/{tracker}".lstrip("/")
-        said = re.search(r"\d{1,12}", probe.text(place)) if place in names else None
-        if said and int(said[0]) != chosen.unit.step:
-            there = next(
-                (c for c in found if c.unit.step == int(said[0]) and c.unit.folder == chosen.unit.folder), None
-            )
-            state = f"which is {there.state}" if there else "which is not there"
-            yield f"{tracker} names {said[0]}, {state}: name step {chosen.unit.step} when you resume"
