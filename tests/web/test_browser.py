@@ -12,7 +12,7 @@ import pytest
 
 from tests.evaluation import chromium
 from tests.evaluation.chromium import Chromium
-from tests.openai_server import Asked, OpenAIServer
+from tests.openai_server import Answer, Asked, OpenAIServer
 from tests.web import serving
 from tests.web.serving import LOST_GPU, WRITE, Served
 
@@ -23,6 +23,7 @@ pytestmark = [
     ),
 ]
 MANY = 200_000
+SLOWLY = "what happened in all detail?"
 ANSWERS = (
     "GPU fell off the bus on gpu-042 [E1].",
     "Drain gpu-042, whose GPU fell off the bus [E1].",
@@ -31,9 +32,11 @@ ANSWERS = (
 QUESTIONS = ("is it the node or my code?", "what should I do first?", "which rank failed first?")
 
 
-def scripted(asked: Asked) -> str:
+def scripted(asked: Asked) -> str | Answer:
     """To the last question that was asked; what explains a diagnosis gets nothing of use, and the rules' answer stands."""
     last = str(asked.messages[-1].get("content"))
+    if SLOWLY in last:
+        return Answer("The GPU has fallen off the bus [E1]. " * 30, drip=0.05)
     found = {last.rfind(question): answer for question, answer in zip(QUESTIONS, ANSWERS, strict=True)}
     return found[max(found)] if max(found) >= 0 else "nothing"
 
@@ -48,6 +51,11 @@ def night(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             yield found
         finally:
             serving.kill(found)
+
+
+@pytest.fixture(scope="module")
+def incident(night: Served) -> int:
+    return night.diagnosed({path.name: path.read_bytes() for path in sorted(LOST_GPU.iterdir())})
 
 
 @pytest.fixture
@@ -130,9 +138,9 @@ def test_a_night_on_call(tab: Chromium, night: Served) -> None:
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (1440, 900)])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_page_has_a_serious_fault(
-    tab: Chromium, served: Served, incident: int, width: int, height: int, scheme: str
+    tab: Chromium, night: Served, incident: int, width: int, height: int, scheme: str
 ) -> None:
-    sign_in(tab, served)
+    sign_in(tab, night)
     for path in (
         "/",
         f"/incidents/{incident}",
@@ -142,7 +150,7 @@ def test_no_page_has_a_serious_fault(
         "/incidents/99999",
         "/login",
     ):
-        tab.open(served.url + path, width, height, scheme)
+        tab.open(night.url + path, width, height, scheme)
         if path == f"/incidents/{incident}":
             wait(tab, "document.querySelector('.gap a') !== null")
         assert faults(tab) == [], path
@@ -172,3 +180,18 @@ def test_two_hundred_thousand_lines_stay_quick(tab: Chromium, night: Served, tmp
     assert times[len(times) // 2] < 500, (
         times
     )  # milliseconds; without leaving out what is not seen a frame takes seconds
+
+
+def test_a_client_that_goes_away_leaves_the_conversation_free(night: Served, incident: int) -> None:
+    path = f"/api/v1/incidents/{incident}/chat"
+    with night.client() as client:
+        with client.stream("POST", path, json={"said": SLOWLY}) as answer:
+            pieces = answer.iter_bytes(16)  # which closes the answer when it is forgotten
+            next(pieces)
+            assert night.client().post(path, json={"said": "/hypotheses"}).status_code == 409
+        end = time.monotonic() + 30
+        while (code := client.post(path, json={"said": "/hypotheses"}).status_code) == 409:
+            assert time.monotonic() < end
+            time.sleep(0.2)
+        assert code == 200
+        assert "stopped" in {turn["state"] for turn in client.get(path).json()}

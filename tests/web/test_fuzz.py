@@ -14,7 +14,7 @@ from hypothesis.errors import Unsatisfiable
 from tests.web.serving import WRITE, Served, as_
 
 pytestmark = pytest.mark.service
-SECONDS = 60.0  # of all operations together
+SECONDS = 30.0  # of all operations together
 MODES = (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE)
 
 

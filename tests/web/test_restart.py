@@ -17,10 +17,13 @@ pytestmark = pytest.mark.service
 OUT = (LOST_GPU / "slurm-771204.out").read_bytes()
 
 
-def test_what_was_not_done_is_done_after_the_next_start(tmp_path: Path) -> None:
+def test_what_was_not_done_and_what_was_said_outlive_a_kill(tmp_path: Path) -> None:
     first = serving.start(tmp_path)
     try:
+        number = first.diagnosed({"a.dmesg": (LOST_GPU / "gpu-042.dmesg").read_bytes()})
+        path = f"/api/v1/incidents/{number}/chat"
         with first.client() as client:
+            client.post(path, json={"said": "why?"})
             jobs = [
                 client.post("/api/v1/jobs/raw", params={"name": f"{n}.out"}, content=OUT).json()["id"] for n in range(3)
             ]
@@ -32,6 +35,11 @@ def test_what_was_not_done_is_done_after_the_next_start(tmp_path: Path) -> None:
     try:
         with second.client() as client:
             assert all(second.waited(client, job) for job in jobs)
+            client.post(path, json={"said": "which nodes do I drain?"})
+            assert [turn["asked"] for turn in client.get(path).json()] == ["why?", "which nodes do I drain?"]
+            assert "why?" in client.get(f"/incidents/{number}").text
+        with second.client(serving.READ) as client:
+            assert client.get(path).json() == [], "another's conversation is not shown"
         began = time.monotonic()
         assert second.end() == 0
         assert time.monotonic() - began < 30
@@ -57,27 +65,3 @@ def test_an_open_stream_does_not_keep_it_from_ending(tmp_path: Path) -> None:
         assert done.wait(30)
     finally:
         serving.kill(found)
-
-
-def test_a_conversation_goes_on_after_a_kill(tmp_path: Path) -> None:
-    first = serving.start(tmp_path)
-    try:
-        number = first.diagnosed({"a.dmesg": (LOST_GPU / "gpu-042.dmesg").read_bytes()})
-        path = f"/api/v1/incidents/{number}/chat"
-        with first.client() as client:
-            client.post(path, json={"said": "why?"})
-        first.process.kill()
-        first.process.wait()
-    finally:
-        serving.kill(first)
-    second = serving.start(tmp_path)
-    try:
-        with second.client() as client:
-            client.post(path, json={"said": "which nodes do I drain?"})
-            found = client.get(path).json()
-            assert [turn["asked"] for turn in found] == ["why?", "which nodes do I drain?"]
-            assert "why?" in client.get(f"/incidents/{number}").text
-        with second.client(serving.READ) as client:
-            assert client.get(path).json() == [], "another's conversation is not shown"
-    finally:
-        serving.kill(second)
