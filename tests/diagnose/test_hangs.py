@@ -372,15 +372,19 @@ def test_dumps_that_were_cut_off_accuse_nobody(knowledge: Knowledge) -> None:
 
 
 def test_containers_have_each_a_process_1(knowledge: Knowledge) -> None:
-    def pod(n: int, *frames: str) -> LogFile:
+    def pod(n: int, *frames: str, look: str = "") -> LogFile:
         text = ["Process 1: python train.py", "", 'Thread 1 (idle): "MainThread"', *frames, "    main (train.py:104)"]
-        return log_file("\n".join(text), f"pod{n}.txt", "stacks")
+        return log_file("\n".join(text), f"pod{n}{look}.txt", "stacks")
 
     d = judge(job(*(pod(n, *BARRIER) for n in range(7)), pod(7, "    read_shard (data.py:12)")), knowledge)
     assert (d.outcome, d.status, d.suspects.pids) == ("hung", "hypothesis", (1,))
     assert "pod7.txt" in d.root_cause
     assert d.stacks is not None
     assert sorted(c.processes for c in d.stacks.classes) == [1, 7]
+    apart = [pod(7, "    read_shard (data.py:12)", look=look) for look in ("", ".2")]
+    twice = judge(job(*(pod(n, *BARRIER, look=look) for look in ("", ".2") for n in range(7)), *apart), knowledge)
+    assert twice.stacks is not None
+    assert (twice.stacks.again, twice.status) == (8, "supported")
 
 
 OOM = [

@@ -64,3 +64,10 @@ def test_a_kernel_log_is_of_the_host_that_its_name_holds(said: str, kind: str, n
     found = together([named("pod.txt", said, kind), replace(named(name, "oops", "kernel"), node=None)])
     assert (found[1].node or "").split(".")[0] == (node or "")
     assert [line.node for line in found[1].lines] == [found[1].node]
+
+
+def test_folders_with_the_same_of_each_node_are_nodes_without_a_manifest_too() -> None:
+    pods = [log_file("x", f"hang/train-{n}/pyspy-1.txt", "stacks") for n in range(2)]
+    mixed = [log_file("x", "run/stacks/pyspy-7.txt", "stacks"), log_file("x", "run/states/ps.txt", "processes")]
+    assert [f.node for f in together(pods)] == ["train-0", "train-1"]
+    assert [f.node for f in together(mixed)] == [None, None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +17,7 @@ from triage.evidence.whose import look_of
 
 Key = tuple[str, int]  # node without its domain, "" where unknown; process number
 _IN_CONTAINERS = 1000  # below it a program's number is that within a container, which others have too
+_LOOK = re.compile(r"\.\d{1,3}\.txt$")
 _STILL = "DTZ"  # states that a process does not leave by itself
 _NOT_ITS_OWN = ("", "t")  # unknown, or stopped by who looks at it
 
@@ -58,7 +60,7 @@ class Table:
         process.parent = member.parent if process.parent is None else process.parent
 
     def add_dump(self, dump: Dump) -> None:
-        process = self.find(dump.pid, dump.node, dump.rank)
+        process = self._of_look(dump) or self.find(dump.pid, dump.node, dump.rank)
         if process is None or self._is_another(process, dump):
             process = self._add(dump.pid, dump.node, dump.rank)
         _ranked(process, dump.rank)
@@ -73,6 +75,12 @@ class Table:
             process.refused = None
         elif dump.refused and not any(d.threads for d in process.dumps):
             process.refused, process.denied = process.refused or dump.refused, process.denied or dump.denied
+
+    def _of_look(self, dump: Dump) -> Process | None:
+        """The process of which a file says by its name that it is a later look."""
+        first = _LOOK.sub(".txt", dump.head.file)
+        here = self._by_pid[dump.pid] if dump.pid is not None and first != dump.head.file else []
+        return next((p for p in here if any(d.head.file == first for d in p.dumps)), None)
 
     @staticmethod
     def _is_another(process: Process, dump: Dump) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -13,6 +14,7 @@ _SAYS_RANK = re.compile(r"rank|worker|task|proc|attempt_\d|dump|slurm-\d", re.IG
 _WORLD = re.compile(r"\bnranks[=: ]{1,2}(\d{1,7})\b|\bworld[_ ]size['\"]?[=: ]{1,2}(\d{1,7})\b", re.IGNORECASE)
 _OF_NODES = frozenset({"kernel", "fabric", "slurm"})
 _POD_NODE = re.compile(r"^Node:\s{1,20}([\w.-]{2,100})(?:/|\s*$)|Successfully assigned \S{1,200} to ([\w.-]{2,100})")
+_ON_EACH_NODE = re.compile(r"ps\.txt|(?:pyspy|gdb|wchan|status)-\d{1,9}\.txt")
 _LOOKED_AT = 5_000  # lines of each file
 
 
@@ -47,9 +49,20 @@ def _without(line: LogLine, rank: int | None, named: re.Pattern[str]) -> LogLine
 
 
 def of_collected(files: Sequence[LogFile]) -> tuple[LogFile, ...]:
-    """In a folder that `triage hang collect` wrote, each node has a folder of its own, whatever it is called."""
-    tops = [str(PurePosixPath(f.name).parent) for f in files if _is_manifest(f)]
+    """In a folder that `triage hang collect` wrote, each node has a folder of its own, whatever it is called; so where the same
+    is there of several, though nobody wrote a manifest."""
+    tops = [str(PurePosixPath(f.name).parent) for f in files if _is_manifest(f)] or _over_nodes(files)
     return tuple(_of_node(f, node) if (node := _folder_of(f.name, tops)) else f for f in files)
+
+
+def _over_nodes(files: Sequence[LogFile]) -> list[str]:
+    """The folders above those that hold files of the same name, of a kind that is looked at on each node."""
+    folders: dict[str, set[PurePosixPath]] = defaultdict(set)
+    for path in (PurePosixPath(f.name) for f in files if f.kind in ("stacks", "processes") and f.node is None):
+        if _ON_EACH_NODE.fullmatch(path.name):
+            folders[path.name].add(path.parent)
+    alike = {folder for found in folders.values() if len(found) > 1 for folder in found}
+    return [str(above) for above in dict.fromkeys(folder.parent for folder in alike)]
 
 
 def _is_manifest(file: LogFile) -> bool:
