@@ -60,6 +60,28 @@ def test_an_abort_without_words_is_a_failure_all_the_same(knowledge: Knowledge) 
     assert judge(job(f"solver starts\n{ABORT}\n{STEP}"), knowledge).outcome == "failed"
 
 
+@pytest.mark.parametrize(
+    ("ended", "failed"),
+    [
+        ("srun: error: gpu002: task 3: Aborted (core dumped)", True),
+        ("srun: error: gpu002: task 3: Exited with exit code 1", True),
+        ("srun: error: gpu002: task 3: Segmentation fault", True),
+        ("srun: error: gpu002: task 3: Terminated", False),
+        ("srun: error: gpu002: task 3: Killed", False),
+    ],
+)
+def test_a_step_that_slurm_ends_after_a_task_of_it_failed_was_not_cancelled_by_anyone(
+    knowledge: Knowledge, ended: str, failed: bool
+) -> None:
+    late = (
+        "[rank0]:[E ProcessGroupNCCL.cpp:616] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=55, OpType=ALLREDUCE,"
+        " NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600010 milliseconds before timing out."
+    )
+    step = "slurmstepd: error: *** STEP 4712.0 ON gpu001 CANCELLED AT 2026-11-30T09:00:00 ***"
+    d = judge(job(f"{late}\n{ended}\n{step}"), knowledge)
+    assert (d.failure_type == "cancelled") is not failed
+
+
 def test_a_program_that_was_told_to_end_was_cancelled(knowledge: Knowledge) -> None:
     d = judge(job(f"{steps(1, 9)}\n{STEP}\nERROR: caught signal SIGTERM, aborting"), knowledge)
     assert told(d) == ("interrupted", "cancelled")

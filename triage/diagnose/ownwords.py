@@ -18,6 +18,10 @@ Best = dict[tuple[str, int], Finding]
 ABORTS = frozenset({"mpi.abort", "py.system-exit"})  # a program's own decision to stop
 _EXITS = frozenset({"slurm.task-exited", "mpi.rank-aborted"})  # its launcher's word that it did
 _STOPS = frozenset({"mpi.abort", "program.fatal", "program.own-words", "fortran.runtime-error"})
+_TASK_ENDS = frozenset({"slurm.task-exited", "slurm.task-crashed", "slurm.task-signalled"})
+_TOLD = re.compile(
+    r"Terminated|Killed|Hangup|Interrupt|User defined|First task exited|exit code (?:129|130|137|138|140|143|15|9)\b"
+)
 _STEP_ENDED = re.compile(r"\*\*\* STEP ")
 _STEP: dict[str, Any] = {
     "title": "Slurm ended the step, whose program had stopped itself",
@@ -66,14 +70,21 @@ def weigh(best: Best, log: JobLog, steps: Mapping[str, Sequence[Step]]) -> None:
 def _follow(best: Best, log: JobLog, steps: Mapping[str, Sequence[Step]]) -> None:
     own = {f.name for f in log.files if f.kind == "job"}
     stops = [f.line for f in best.values() if f.signature.id in _STOPS and f.line.file in own]
+    tasks = [f.line for f in best.values() if _failed_task(f) and f.line.file in own]
     for key, f in best.items():
         if key[0] not in own or f.signature.role != "root":
             continue
         after = any(_is_before(stop, f.line) for stop in stops)
-        if f.signature.id == "slurm.cancelled" and after and _STEP_ENDED.search(f.line.text):
-            best[key] = replace(f, signature=replace(f.signature, **_STEP))
+        if f.signature.id == "slurm.cancelled" and _STEP_ENDED.search(f.line.text):
+            if after or any(_is_before(task, f.line) for task in tasks):
+                best[key] = replace(f, signature=replace(f.signature, **_STEP))
         elif f.signature.component in _TRANSPORTS and (after or _starts_late(f, steps[key[0]])):
             best[key] = replace(f, signature=replace(f.signature, role="cascade", weight=_FOLLOWED))
+
+
+def _failed_task(finding: Finding) -> bool:
+    """Does srun report one that failed or crashed, rather than was told to end?"""
+    return finding.signature.id in _TASK_ENDS and not _TOLD.search(finding.line.text)
 
 
 def _is_before(stop: LogLine, line: LogLine) -> bool:
