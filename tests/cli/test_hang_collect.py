@@ -24,7 +24,7 @@ def rank() -> Iterator[subprocess.Popen[bytes]]:
 def test_one_command_collects_and_says_what_comes_next(
     triage: Run, tmp_path: Path, rank: subprocess.Popen[bytes]
 ) -> None:
-    done = triage("hang", "collect", "--pid", str(rank.pid), "--out", "got", "--timeout", "20")
+    done = triage("hang", "collect", "--pid", str(rank.pid), "--out", "got", "--timeout", "20", "--again", "0")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("got: 1 of 1 nodes answered, 1 processes of the job,")
     assert done.stdout.endswith("next: triage hang got\n")
@@ -35,12 +35,12 @@ def test_one_command_collects_and_says_what_comes_next(
 def test_without_a_name_the_folder_is_named_after_job_and_time(
     triage: Run, tmp_path: Path, rank: subprocess.Popen[bytes]
 ) -> None:
-    triage("hang", "collect", "--pid", str(rank.pid), "--timeout", "10")
+    triage("hang", "collect", "--pid", str(rank.pid), "--timeout", "10", "--again", "0")
     assert [f.name.startswith(f"hang-pid-{rank.pid}-2") for f in tmp_path.iterdir()] == [True]
 
 
 def test_what_was_collected_is_diagnosed(triage: Run, tmp_path: Path, rank: subprocess.Popen[bytes]) -> None:
-    triage("hang", "collect", "--pid", str(rank.pid), "--out", "got", "--timeout", "20")
+    triage("hang", "collect", "--pid", str(rank.pid), "--out", "got", "--timeout", "20", "--again", "0")
     for log in tmp_path.glob("got/*/dmesg.txt"):  # other tests crash processes meanwhile
         log.unlink()
     done = triage("hang", "got", "--format", "json", "--no-record")
@@ -57,13 +57,13 @@ def test_nodes_that_did_not_answer_are_told_by_the_exit_code(triage: Run, tmp_pa
     ssh.chmod(0o755)
     path = f"{tmp_path / 'bin'}:/usr/bin:/bin"
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], env={"RANK": "0"}) as rank:
-        one = triage("hang", "collect", "--ssh", "n1", "--out", "one", "--timeout", "10", PATH=path)
+        one = triage("hang", "collect", "--ssh", "n1", "--out", "one", "--timeout", "10", "--again", "0", PATH=path)
         rank.kill()
     assert (one.returncode, "next: triage hang one" in one.stdout) == (0, True), one.stdout
-    some = triage("hang", "collect", "--ssh", "n1,n2", "--out", "some", "--timeout", "10", PATH=path)
+    some = triage("hang", "collect", "--ssh", "n1,n2", "--out", "some", "--timeout", "10", "--again", "0", PATH=path)
     assert some.returncode == 1
     assert "  n2: ssh could not reach it\n" in some.stdout
-    none = triage("hang", "collect", "--ssh", "n2", "--out", "none", "--timeout", "10", PATH=path)
+    none = triage("hang", "collect", "--ssh", "n2", "--out", "none", "--timeout", "10", "--again", "0", PATH=path)
     assert (none.returncode, "next:" in none.stdout) == (2, False)
 
 

@@ -289,13 +289,27 @@ def test_a_script_that_watches_itself_does_not_take_its_watcher_for_the_job(tmp_
 
 def test_how_it_ended_is_told_and_what_to_do(tmp_path: Path) -> None:
     log = tmp_path / "job.log"
-    script = "sleep 2; echo 'RuntimeError: the mesh is empty' >&2; exit 3"
-    with log.open("w") as out, subprocess.Popen(["sh", "-c", script], stderr=out) as job:
-        done = triage("watch", "--pid", str(job.pid), "--period", "0.3", "--no-collect", "--format", "json")
-    assert done.returncode == 1
-    last = events(done.stdout)[-1]
+    script = "read go; echo 'RuntimeError: the mesh is empty' >&2; exit 3"
+    with log.open("w") as err, subprocess.Popen(["sh", "-c", script], stderr=err, stdin=subprocess.PIPE) as job:
+        words = ["--period", "0.3", "--no-collect", "--format", "json"]
+        command = [sys.executable, "-m", "triage", "watch", "--pid", str(job.pid), *words]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watcher:
+            assert watcher.stdout
+            watcher.stdout.readline()
+            job.communicate(b"\n")
+            last = events(watcher.stdout.read())[-1]
+            assert watcher.wait(30) == 1
     assert (last["state"], last["news"], last["next"]) == ("failed", "failed", f"triage diagnose {log}")
     assert last["words"][-1] == "the log says: RuntimeError: the mesh is empty"
+
+
+def test_one_that_had_ended_when_we_came(tmp_path: Path) -> None:
+    """Nobody took note of it yet."""
+    with subprocess.Popen(["sh", "-c", "exit 3"]) as job:
+        os.waitid(os.P_PID, job.pid, os.WEXITED | os.WNOWAIT)
+        done = triage("watch", "--pid", str(job.pid), "--format", "json")
+    assert done.returncode == 1
+    assert events(done.stdout)[-1]["words"] == [f"ended with an error: pid {job.pid} (sh): exit code 3"]
 
 
 def test_a_job_of_slurm_where_there_is_no_slurm(tmp_path: Path) -> None:

@@ -26,10 +26,10 @@ class Ends:
     def take(self, nodes: Sequence[NodeView], members: Mapping[Who, Process]) -> None:
         """members: at the look before, with those that are missed."""
         everyone = [process for view in nodes for process in view.processes]
-        living = [process for process in everyone if process.state not in "ZX"]
-        if living:
-            pids = {(process.node, process.pid) for process in living}
-            self._tops = {process.key: process for process in living if (process.node, process.ppid) not in pids}
+        listed = [process for process in everyone if process.state not in "ZX" or not self._tops]
+        if listed:
+            pids = {(process.node, process.pid) for process in listed}
+            self._tops = {process.key: process for process in listed if (process.node, process.ppid) not in pids}
         self._members = dict(members) or self._members
         self._how |= {key: status for view in nodes for key, status in view.ended.items()}
         self._how |= {process.key: process.exit for process in everyone if process.exit is not None}
