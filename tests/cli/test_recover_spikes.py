@@ -30,6 +30,9 @@ def test_a_healthy_log_and_one_without_a_loss(triage: Run, tmp_path: Path) -> No
     (tmp_path / "job.log").write_text("\n".join(map(megatron, curve(200))) + "\n")
     done = triage("recover", "spikes", "job.log")
     assert (done.returncode, done.stdout) == (0, "No spike in 200 records.\n")
+    for count, said in ((1, "1 record of a loss or a gradient norm: too few to tell"), (40, "which are few")):
+        (tmp_path / "short.log").write_text("\n".join(map(megatron, curve(count))) + "\n")
+        assert said in triage("recover", "spikes", "short.log").stdout
     (tmp_path / "other.log").write_text("hello\n")
     assert "No record of a loss" in triage("recover", "spikes", "other.log").stdout
     assert triage("recover", "spikes", "nowhere.log").returncode == 2

@@ -196,6 +196,26 @@ def test_a_rise_of_gradient_norms_alone_is_no_alarm_and_is_told() -> None:
     assert gradient.back is not None
 
 
+@pytest.mark.parametrize("reward", ["", ", 'reward': 0.51"])
+def test_a_loss_of_rewards_that_grows_from_zero_has_not_drifted(reward: str) -> None:
+    """Without a reward in the record it is told by its values, which lie about zero at first."""
+    chance = random.Random(4)
+    start = 0.01 if reward else 0.0
+    text = "\n".join(
+        f"{{'loss': {start + 0.0001 * i + chance.gauss(0, 0.003):.4f}, 'grad_norm': 0.3{reward}, 'epoch': {i / 2000:.4f}}}"
+        for i in range(2000)
+    )
+    assert spikes(points(log_file(text))) == []
+
+
+def test_a_spike_that_its_gradient_norm_announces_is_shown_where_the_loss_rises() -> None:
+    rows = curve(300, start=5000)
+    losses = [r.loss for r in rows[200:220]] + [6.0] * 5
+    (spike,) = found(with_losses(rows, 200, losses, [20.0] * 25))
+    assert spike.shown is not None
+    assert (spike.first.step, spike.shown.step) == (5200, 5220)
+
+
 def test_a_restart_from_before_the_spike_ends_it() -> None:
     bad = with_losses(curve(400, start=1000), 350, [5.0 + 0.01 * i for i in range(50)])
     again = curve(300, seed=1, start=1300)

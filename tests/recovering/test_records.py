@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from tests.evidence.test_spikes import curve, huggingface, megatron
+from tests.evidence.test_spikes import curve, huggingface, megatron, tqdm, with_losses
 from triage.evidence.metrics import points
 from triage.evidence.spikes import spikes
 from triage.recovering.records import read
@@ -29,6 +29,17 @@ def test_a_bar_gives_the_step_of_the_record_behind_it(tmp_path: Path) -> None:
     )
     (tmp_path / "job.log").write_text(bars)
     assert [point.step for point in points(read([str(tmp_path / "job.log")])[0])] == list(range(50))
+
+
+def test_a_bar_that_never_ends_its_line_gives_every_record_of_it(tmp_path: Path) -> None:
+    bars = "\r".join(map(tqdm, with_losses(curve(900, start=1000), 700, [9.0] * 200))).encode()
+    (tmp_path / "job.log").write_bytes(b"begun\r\n" + bars + b"\r" + b"x" * (3 << 20) + b" loss\rstep 7 loss: 1.5")
+    (file,) = read([str(tmp_path / "job.log")])
+    found = points(file)
+    assert len(found) == 901
+    assert {point.line.number for point in found} == {2}
+    (spike,) = spikes(found[:-1])
+    assert (spike.first.step, spike.back) == (1700, None)
 
 
 def test_real_logs_give_the_right_step_and_healthy_ones_nothing(shared: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from triage.cli import output
 from triage.domain import LogFile
 from triage.evidence.metrics import Point, points
-from triage.evidence.spikes import Spike, spikes
+from triage.evidence.spikes import AHEAD, FEWEST, FEWEST_OF_DRIFT, Spike, spikes
 from triage.recover.skipping import Skip, framework_of, healthy_before, saved_steps, skip
 from triage.recovering import records
 from triage.text import how_many, printable
@@ -71,6 +71,7 @@ def as_json(one: Told) -> dict[str, Any]:
         "kind": s.kind,
         "file": one.file,
         "step": s.first.step,
+        "loss_from": {"step": s.shown.step, "line": s.shown.line.number} if s.shown else None,
         "line": s.first.line.number,
         "level": _number(s.level),
         "peak": _number(s.peak),
@@ -89,14 +90,19 @@ def _number(value: float) -> float | None:
 def lines(told: Sequence[Told], count: int) -> list[str]:
     if not count:
         return ["No record of a loss or a gradient norm is in this log."]
+    if not told and count < FEWEST + AHEAD:
+        return [f"{how_many(count, 'record')} of a loss or a gradient norm: too few to tell a spike."]
     if not told:
-        return [f"No spike in {how_many(count, 'record')}."]
+        few = f", which are few: a slow rise shows from {FEWEST_OF_DRIFT} on" if count < FEWEST_OF_DRIFT else ""
+        return [f"No spike in {how_many(count, 'record')}{few}."]
     return [line for one in told for line in _one(one)]
 
 
 def _one(one: Told) -> list[str]:
     s = one.spike
-    at = f"step {s.first.step}" if s.first.step is not None else "a record without a step"
+    from_ = s.shown or s.first
+    at = f"step {from_.step}" if from_.step is not None else "a record without a step"
+    before = f", gradient norm from {_where(s.first)}" if from_ is not s.first else ""
     back = _where(s.back) if s.back else ""
     ended = (
         f"down again at {back} after {how_many(s.records, 'record')}"
@@ -104,7 +110,7 @@ def _one(one: Told) -> list[str]:
         else "not down again to the end of the log"
     )
     found = [
-        f"{_KINDS[s.kind]} from {at} ({printable(one.file)}:{s.first.line.number}): {_said(s.level)} before, {_said(s.peak)} at most; {ended}"
+        f"{_KINDS[s.kind]} from {at} ({printable(one.file)}:{from_.line.number}){before}: {_said(s.level)} before, {_said(s.peak)} at most; {ended}"
     ]
     if stays(one):
         none = "none that this log names: `triage recover checkpoints DIR` looks on the disk; without one, start anew with the setting or data changed"

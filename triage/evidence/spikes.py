@@ -9,6 +9,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
+import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -32,12 +33,14 @@ BACK = 5  # records whose median is down again
 GRADIENT = 20.0  # times its level, for a gradient norm to be told by itself
 EDGE = 10  # records after the beginning of an epoch
 RAISED = 1.5  # times, of a learning rate
+FEWEST_OF_DRIFT = 4 * FEWEST  # records
+_REWARD = re.compile(r"(?i)(?<![a-z])(?:rewards?|kl)(?![a-z])")
 
 
 @dataclass(frozen=True, slots=True)
 class Spike:
-    """first: the record where it began; peak: the highest value; level: what was usual before; back: the record from which the loss was
-    down again, None where it never was."""
+    """first: the record where it began, by the loss or by the gradient norm before it; shown: the first whose loss stands out; peak: the
+    highest value; level: what was usual before; back: the record from which the loss was down again, None where it never was."""
 
     kind: Kind
     first: Point
@@ -46,6 +49,7 @@ class Spike:
     last: Point
     back: Point | None
     records: int
+    shown: Point | None = None
 
 
 def spikes(points: Sequence[Point]) -> list[Spike]:
@@ -158,13 +162,12 @@ class _Scan:
 
     def _beginning(self, at: int) -> int:
         """Back over records that stood out already, by loss or by gradient norm, with small gaps."""
-        usual, noise = self._usual(), self._noise()
         norms = [p.norm for p in self._points[max(0, at - WINDOW) : at] if p.norm and math.isfinite(p.norm)]
         high = 4 * median(norms) if len(norms) >= FEWEST else math.inf
         first, gap = at, 0
         for i in range(at - 1, max(-1, at - WINDOW), -1):
             norm = self._points[i].norm
-            if self._value(i) > usual + 4 * noise or (norm is not None and not norm <= high):
+            if self._is_high(i) or (norm is not None and not norm <= high):
                 first, gap = i, 0
             elif (gap := gap + 1) > GAP:
                 break
@@ -201,23 +204,39 @@ class _Scan:
         back = self._points[end] if end < len(self._points) and not self._restarted(end) else None
         peak = math.nan if len(finite) < len(inside) else max(finite)
         level = self._usual() if self._sorted else math.nan
-        return Spike(kind, self._points[first], peak, level, self._points[end - 1], back, end - first)
+        shown = next((i for i in range(first, end) if self._is_high(i)), first)
+        return Spike(
+            kind, self._points[first], peak, level, self._points[end - 1], back, end - first, self._points[shown]
+        )
+
+    def _is_high(self, at: int) -> bool:
+        return not self._sorted or not self._value(at) <= self._usual() + 4 * self._noise()
 
 
 def _drift(points: Sequence[Point]) -> Iterator[Spike]:
-    """A run that ends far above the best level it had, which it left by small steps."""
+    """A run that ends far above the best level it had, which it left by small steps. A loss about zero has no level to leave: as that of
+    learning from rewards, which grows with the distance from the reference and is meant to."""
     values = [p.loss for p in points if p.loss is not None]
     size = 2 * FEWEST
-    if len(values) < 4 * FEWEST or not all(map(math.isfinite, values)):
+    if len(values) < FEWEST_OF_DRIFT or not all(map(math.isfinite, values)):
         return
     level = [median(values[i : i + size]) for i in range(0, len(values) - size + 1, size // 2)]
     best = min(range(len(level)), key=level.__getitem__)
     noise = 1.4826 * median(abs(a - b) for a, b in itertools.pairwise(values)) / math.sqrt(2)
     low = level[best]
-    if low <= 0 or len(level) - best < 3 or level[-1] <= low + max(NOISE * noise, RISE_THEN * 2 / 3 * low):
+    if (
+        low <= NOISE * noise
+        or _of_rewards(points)
+        or len(level) - best < 3
+        or level[-1] <= low + max(NOISE * noise, RISE_THEN * 2 / 3 * low)
+    ):
         return
     first = next(i for i in range(best, len(level)) if level[i] > low + max(3 * noise, 0.05 * low)) * (size // 2)
     yield Spike("drift", points[first], max(values[first:]), low, points[-1], None, len(values) - first)
+
+
+def _of_rewards(points: Sequence[Point]) -> bool:
+    return any(_REWARD.search(p.line.text[:4000]) for p in points[:FEWEST])
 
 
 def _gradients(points: Sequence[Point]) -> Iterator[Spike]:

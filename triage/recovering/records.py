@@ -39,16 +39,22 @@ def _file(item: streams.Input) -> LogFile:
 
 def _lines(parser: LineParser, pieces: Iterable[bytes]) -> Iterator[LogLine]:
     found = 0
-    for number, raw in enumerate(_split(pieces), 1):
+    for number, raw in _split(pieces):
         if found < MOST_LINES and len(raw) < _LONGEST and any(word in raw for word in _WORDS):
             found += 1
             yield parser.parse(RawLine(number, raw))
 
 
-def _split(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    rest = b""
+def _split(pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Records with the number of their line. A bar that is drawn over itself ends each with a carriage return: hours of it are one line."""
+    number, rest = 1, b""
     for piece in pieces:
-        *whole, rest = (rest + piece).split(b"\n")
-        yield from whole
-    if rest:
-        yield rest
+        text = rest + piece
+        end = max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
+        rest = text[end : end + _LONGEST]  # more of one record is not looked at
+        lines = text[:end].split(b"\n")
+        for ahead, line in enumerate(lines):
+            for record in line.split(b"\r"):
+                yield number + ahead, record
+        number += len(lines) - 1
+    yield number, rest
