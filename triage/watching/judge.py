@@ -129,7 +129,8 @@ class Judge:
         if frozen and len(frozen) * 2 > len(living):
             return (f"{how_many(len(frozen), 'process', 'processes')} frozen by the control group's freezer",)
         if living and all(map(self._ranks.is_stopped, living)):
-            return (f"all of its {how_many(len(living), 'process', 'processes')} stopped by SIGSTOP (state T)",)
+            who = f"all of its {len(living)} processes" if len(living) > 1 else f"its one process, {living[0].told},"
+            return (f"{who} stopped by SIGSTOP (state T)",)
         rests = self._quiet.any >= 2 * self.options.period
         stopped, alive = self._ranks.stopped(above=rests), self._ranks.alive
         if not stopped:

@@ -1,0 +1,83 @@
+"""What is told of a hang while it is looked into, and when. The collecting is real; messages are kept here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from triage.cli.watch_teller import Collecting, Teller
+from triage.watching.loop import Target, Told
+from triage.watching.tails import Logs
+from triage.watching.values import Status, Suspect
+
+HUNG = Status(
+    "hung", ("no progress for 31 min (limit 30 min)",), (Suspect("asleep", "rank 1 sleeps", 1, "n", 7),), 1860.0
+)
+
+
+@dataclass
+class Kept:
+    """In place of the channels."""
+
+    sent: list[dict[str, Any]] = field(default_factory=list)
+
+    def post(self, document: dict[str, Any]) -> None:
+        self.sent.append(document)
+
+    def say(self) -> None:
+        pass
+
+    def wait(self, seconds: float) -> None:
+        pass
+
+    @property
+    def news(self) -> list[str]:
+        return [document["news"] for document in self.sent]
+
+
+@pytest.fixture
+def teller(tmp_path: Path) -> Iterator[Teller]:
+    """Of a job whose second look at the stacks comes only after a minute."""
+    with subprocess.Popen(["sleep", "600"]) as job:
+        collecting = Collecting(tmp_path / "hangs", ("--pid", str(job.pid)), 60.0)
+        made = Teller(Target("the job", None, Logs()), "json", None, collecting, Kept(), quiet=True)  # type: ignore[arg-type]
+        yield made
+        made.close(0)
+        job.kill()
+
+
+def test_a_message_waits_for_the_cause_and_not_for_ever(
+    teller: Teller, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    kept = teller.messages
+    assert isinstance(kept, Kept)
+    teller.tell(Told(HUNG, True, "hung"))
+    teller.tick()
+    assert (kept.news, teller.busy) == ([], True)
+    printed = json.loads(capfdbinary.readouterr().out)
+    assert (printed["news"], printed["collected"]) == ("hung", None), "the terminal does not wait"
+    teller.patience = 0.0
+    time.sleep(0.01)
+    teller.tick()
+    teller.tick()
+    assert kept.news == ["hung"]
+    teller.tell(Told(Status("running"), True, "moving again"))
+    assert (kept.news, teller.busy) == (["hung", "moving again"], False)
+
+
+def test_what_was_over_before_it_was_told_is_not_told(teller: Teller) -> None:
+    kept = teller.messages
+    assert isinstance(kept, Kept)
+    teller.tell(Told(HUNG, True, "hung"))
+    teller.tell(Told(Status("running"), True, "moving again"))
+    assert (kept.news, teller.busy) == ([], False)
+    teller.tell(Told(HUNG, True, "hung"))
+    teller.tell(Told(Status("failed", ("ended with an error",)), True, "failed"))
+    assert kept.news == ["failed"]
