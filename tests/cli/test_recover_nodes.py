@@ -103,3 +103,21 @@ def test_without_a_launcher_it_says_so(triage: Run) -> None:
     done = triage(*TEST, "--yes", PATH="/nowhere", TRIAGE_RECOVER_ALLOW="node-test")
     assert done.returncode == 2
     assert "srun cannot be run" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("says", "rounds", "told"),
+    [
+        ("srun: error: Unable to allocate resources: Invalid account", "1 round", "not tested, as no world began: exit code 1: srun: error: Unable to allocate"),
+        ("connection reset", "3 rounds", "exit code 1: connection reset (6 worlds)"),
+    ],
+)  # fmt: skip
+def test_what_keeps_every_world_from_passing_is_said(
+    triage: Run, srun: dict[str, str], tmp_path: Path, says: str, rounds: str, told: str
+) -> None:
+    (tmp_path / "bin" / "srun").write_text(f"#!/bin/sh\necho '{says}' >&2; exit 1\n")
+    asked = ("recover", "node-test", "--nodes", "n[1-4]", "--check", "true", "--yes")
+    done = triage(*asked, **srun, TRIAGE_RECOVER_ALLOW="node-test")
+    assert done.returncode == 1, done.stderr
+    assert f"0 faulty, 4 undecided, in {rounds} and" in done.stdout
+    assert told in done.stdout

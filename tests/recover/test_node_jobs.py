@@ -46,6 +46,9 @@ def test_a_world_passes_only_when_every_rank_says_so() -> None:
         ([1], line() + line(ok=False, host="b", error="DistNetworkError: no route"), "b: DistNetworkError: no route"),
         ([1], line(ok=False, wrong=3, host="b"), "wrong data came through: b"),
         ([None], "", "no end within its time"),
+        ([1], f'{MARK}{{"ok": false, "wrong": 1}}', "wrong data came through: ?"),
+        ([1], MARK + '{"a":' * 9999, "exit code 1"),
+        ([1], "boom\nsrun: error: n1: task 0: Exited with exit code 1\n", "exit code 1: boom"),
         ([2], "srun: error: Unable to allocate resources\n", "exit code 2: srun: error: Unable to allocate resources"),
         ([1], "0: TRIAGE-CHECK {cut", "exit code 1"),
     ],
@@ -81,3 +84,25 @@ def test_lists_of_nodes_and_how_they_are_drained() -> None:
         assert all(draining(scheduler, ("n1",), "triage:x"))
     assert draining("", ("n1",), "triage:x") == ((), "")
     assert draining("slurm", ("n1; rm -rf /",), "triage:x") == ((), "")
+
+
+@pytest.mark.parametrize("rate", ["1e400", "NaN", "-1", "1" + "0" * 400, '"x"'])
+def test_a_bandwidth_that_is_none_is_left_out(rate: str) -> None:
+    told = f'{MARK}{{"ok": true, "gbps": {rate}}}\n'
+    ran = result(Check("gloo"), ("a", "b"), [0], told * 2, 1.0)
+    assert (ran.passed, ran.gbps) == (True, None)
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ("srun: error: Unable to allocate resources: Invalid account\n", "exit code 1: srun: error: Unable to allocate"),
+        (line(ok=False, error="ModuleNotFoundError: No module named 'torch'"), "a: ModuleNotFoundError"),
+        ("slurmstepd: error: execve(): dcgmi: No such file or directory\nsrun: error: a: task 0: Exited with exit code 2\n", "exit code 1: slurmstepd: error: execve()"),
+    ],
+)  # fmt: skip
+def test_a_world_that_the_launcher_does_not_start_has_not_begun(output: str, said: str) -> None:
+    ran = result(Check("gloo"), ("a", "b"), [1], output, 1.0)
+    assert not ran.begun
+    assert ran.said.startswith(said)
+    assert result(Check("gloo"), ("a", "b"), [1], line(ok=False, error="NCCL timeout"), 1.0).begun

@@ -183,3 +183,15 @@ def test_a_check_of_single_nodes_is_repeated_where_it_failed() -> None:
     assert next_alone(nodes, rounds) == ()
     found = alone(nodes, rounds)
     assert (found.good, set(found.faulty), set(found.undecided)) == (("a",), {"b"}, {"c"})
+
+
+def test_no_node_is_accused_and_no_round_added_where_no_world_begins() -> None:
+    nodes = names(6)
+    rounds: list[Round] = [[Ran(world, False, "no account", begun=False) for world in next_round(nodes, [])]]
+    assert next_round(nodes, rounds) == ()
+    found = verdict(nodes, rounds)
+    assert (found.good, found.faulty, set(found.undecided)) == ((), {}, set(nodes))
+    assert all("no account" in why for why in found.undecided.values())
+    each: list[Round] = [[Ran(world, False, "no dcgmi", begun=False) for world in next_alone(nodes, [])]]
+    assert next_alone(nodes, each) == ()
+    assert (alone(nodes, each).faulty, set(alone(nodes, each).undecided)) == ({}, set(nodes))

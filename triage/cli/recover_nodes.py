@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from triage.recover import node_jobs
 from triage.recover.hosts import is_name, named
 from triage.recover.node_jobs import Check, Command
 from triage.recover.node_verdict import NodeVerdict
-from triage.recover.pairing import Round, World
+from triage.recover.pairing import Round, World, refused
 from triage.recovering import node_test
 from triage.recovering.processes import Ended
 from triage.text import excluding, host_list, how_many
@@ -193,6 +194,8 @@ def _lines(found: NodeVerdict, rounds: Sequence[Round]) -> list[str]:
         lines.append(f"  faulty     {node}: {why}")
         lines += [f"             {said}" for said in _said(rounds, node)]
     lines += [f"  undecided  {node}: {why}" for node, why in found.undecided.items()]
+    if not found.good and not refused(rounds):
+        lines += [f"             {said}" for said in _reasons(rounds)]
     lines += [
         f"  link       {' - '.join(link.nodes)}: failed {link.failed} of {link.runs} runs; each is good with others"
         for link in found.links
@@ -201,6 +204,12 @@ def _lines(found: NodeVerdict, rounds: Sequence[Round]) -> list[str]:
     if found.faulty and all(map(is_name, found.faulty)):
         lines += ["", f"Submit without: {excluding('slurm', found.faulty)}"]
     return lines
+
+
+def _reasons(rounds: Sequence[Round]) -> list[str]:
+    """The commonest ones, for who sees no world pass."""
+    told = Counter(ran.said for one in rounds for ran in one if ran.said)
+    return [f"{said} ({how_many(count, 'world')})" for said, count in told.most_common(3)]
 
 
 def _said(rounds: Sequence[Round], node: str) -> list[str]:

@@ -18,6 +18,14 @@ MARK = "TRIAGE-CHECK "
 FILE = "triage_allgather.py"
 FIRST_PORT, PORTS = 29_600, 300
 _WORLD = re.compile(r"^TRIAGE-WORLD (\d{1,4}) ([\w.,-]{1,800}) (-?\d{1,4})\s*$", re.MULTILINE | re.ASCII)
+# What the launcher or the shell of a node says where the check itself never ran.
+_UNBEGUN = re.compile(
+    r"srun: (?:error|fatal): (?:Unable to (?:allocate|create|confirm|submit)|[Ii]nvalid )|srun: (?:unrecognized|invalid) option"
+    r"|ModuleNotFoundError: |execve\(\): |: (?:command )?not found|can't open file"
+)
+_OF_TASKS = re.compile(r"srun: error: .{0,300}: tasks? |srun: Terminating|srun: Job step|slurmstepd: error: \*\*\* ")
+_MOST_SAID = 400
+_MOST_RATE = 1e6  # Gbit/s; nodes that are tested may answer anything
 
 Command = tuple[str, ...]
 Wrap = Callable[[str, Sequence[str]], list[str]]  # the command of this machine that runs argv on a node
@@ -106,10 +114,16 @@ def result(check: Check, world: World, codes: Sequence[int | None], output: str,
         passed = ended_well
     else:
         passed = ended_well and len(told) >= len(world) * check.ranks and all(one.get("ok") is True for one in told)
-    rates = [one["gbps"] for one in told if isinstance(one.get("gbps"), (int, float))]
-    return Ran(
-        world, passed, "" if passed else _why(codes, told, output), seconds, min(rates) if rates and passed else None
-    )
+    rate = min(_rates(told), default=None) if passed else None
+    begun = passed or not _UNBEGUN.search(output)
+    return Ran(world, passed, "" if passed else _why(codes, told, output), seconds, rate, begun)
+
+
+def _rates(told: Iterable[Mapping[str, Any]]) -> Iterator[float]:
+    for one in told:
+        rate = one.get("gbps")
+        if isinstance(rate, (int, float)) and 0 < rate < _MOST_RATE:
+            yield float(rate)
 
 
 def _told(output: str) -> Iterator[Mapping[str, Any]]:
@@ -118,7 +132,7 @@ def _told(output: str) -> Iterator[Mapping[str, Any]]:
         if mark:
             try:
                 found = json.loads(rest)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(found, dict):
                 yield found
@@ -127,12 +141,14 @@ def _told(output: str) -> Iterator[Mapping[str, Any]]:
 def _why(codes: Sequence[int | None], told: Sequence[Mapping[str, Any]], output: str) -> str:
     errors = [f"{one.get('host', '?')}: {one['error']}" for one in told if one.get("error")]
     if errors:
-        return printable(errors[0])
-    if any(one.get("wrong") for one in told):
-        return "wrong data came through: " + printable(str(next(one["host"] for one in told if one.get("wrong"))))
+        return printable(errors[0][:_MOST_SAID])
+    wrong = [str(one.get("host", "?")) for one in told if one.get("wrong")]
+    if wrong:
+        return "wrong data came through: " + printable(wrong[0][:_MOST_SAID])
     if None in codes:
         return "no end within its time"
     lines = [line.strip() for line in output.splitlines() if line.strip() and MARK not in line]
+    lines = [line for line in lines if not _OF_TASKS.match(line)] or lines  # that a task failed is no reason
     bad = next((code for code in codes if code), 0)
     return printable(f"exit code {bad}" + (f": {lines[-1][:200]}" if lines else ""))
 

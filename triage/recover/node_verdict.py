@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from triage.recover.pairing import LINK_RUNS, Record, Round, doubtful, next_round, record, searches
+from triage.recover.pairing import LINK_RUNS, Record, Round, doubtful, next_round, record, refused, searches
 
 SLOW = 0.5  # of the median bandwidth
 _FEWEST = 4  # worlds with a bandwidth, for a median to mean something
@@ -37,6 +37,8 @@ class NodeVerdict:
 
 def verdict(nodes: Sequence[str], rounds: Sequence[Round], known_good: Collection[str] = ()) -> NodeVerdict:
     """A node is faulty only when it failed with several good ones and passed with none."""
+    if why := refused(rounds):
+        return _untested(nodes, rounds, known_good, why)
     told = record(nodes, rounds, known_good)
     links = _links(told)
     unsteady = _unsteady(told, links)
@@ -61,6 +63,8 @@ def verdict(nodes: Sequence[str], rounds: Sequence[Round], known_good: Collectio
 
 def alone(nodes: Sequence[str], rounds: Sequence[Round]) -> NodeVerdict:
     """Of a check that each node runs by itself: one that fails twice is faulty, one that fails once is run again."""
+    if why := refused(rounds):
+        return _untested(nodes, rounds, (), why)
     runs: dict[str, list[bool]] = {node: [] for node in nodes}
     for ran in (ran for played in rounds for ran in played):
         for node in ran.world:
@@ -77,10 +81,17 @@ def alone(nodes: Sequence[str], rounds: Sequence[Round]) -> NodeVerdict:
 
 def next_alone(nodes: Sequence[str], rounds: Sequence[Round]) -> tuple[tuple[str, ...], ...]:
     """Every node by itself, then those that failed once more."""
-    if len(rounds) > 1:
+    if len(rounds) > 1 or refused(rounds):
         return ()
     bad = {ran.world[0] for played in rounds for ran in played if not ran.passed}
     return tuple((node,) for node in nodes if not rounds or node in bad)
+
+
+def _untested(nodes: Sequence[str], rounds: Sequence[Round], known_good: Collection[str], why: str) -> NodeVerdict:
+    """What no launcher starts accuses no node."""
+    good = tuple(node for node in nodes if node in known_good)
+    rest = {node: f"not tested, as no world began: {why}" for node in nodes if node not in good}
+    return NodeVerdict(good, {}, rest, rounds=len(rounds), worlds=sum(map(len, rounds)))
 
 
 def _links(told: Record) -> list[Link]:

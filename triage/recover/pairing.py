@@ -25,13 +25,17 @@ MOST_ROUNDS = 24
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """One world that was run. said: why it failed, in words; gbps: bandwidth of its bus where the check measures it."""
+    """One world that was run. said: why it failed, in words; gbps: bandwidth of its bus where the check measures it.
+
+    begun: False where the launcher refused it or the nodes lack the check, which tells nothing of the nodes.
+    """
 
     world: World
     passed: bool
     said: str = ""
     seconds: float = 0.0
     gbps: float | None = None
+    begun: bool = True
 
 
 Round: TypeAlias = Sequence[Ran]
@@ -77,14 +81,20 @@ def record(nodes: Sequence[str], rounds: Iterable[Round], known_good: Collection
     return Record(tuple(nodes), frozenset(good), passed, failed, frozenset(wide))
 
 
+def refused(rounds: Iterable[Round]) -> str:
+    """Why no world of all that were run has even begun, in the words of the first; "" where one has."""
+    played = [ran for one in rounds for ran in one]
+    return played[0].said if played and not any(ran.passed or ran.begun for ran in played) else ""
+
+
 def next_round(
     nodes: Sequence[str], rounds: Sequence[Round], known_good: Collection[str] = (), most: int = MOST_ROUNDS
 ) -> tuple[World, ...]:
-    """Worlds that share no node, to be run at once; () when there is nothing left to learn or `most` rounds are over.
+    """Worlds that share no node, to be run at once; () when there is nothing left to learn, `most` rounds are over or none can begin.
 
     nodes: two at least, each once; rounds: all so far, oldest first; known_good: of other nodes or these, not tested again.
     """
-    if len(rounds) >= most:
+    if len(rounds) >= most or refused(rounds):
         return ()
     told = record(nodes, rounds, known_good)
     if not told.good:
