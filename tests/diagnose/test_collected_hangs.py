@@ -128,6 +128,13 @@ def test_one_that_waits_for_something_else_is_named_as_a_guess(knowledge: Knowle
     assert (found(d), d.status) == (("hung", "hang", (23,)), "hypothesis")
 
 
+def test_one_that_waits_for_a_lock_in_the_function_that_all_are_in_is_named_by_its_stack(knowledge: Knowledge) -> None:
+    joins = ["    Thread.join (threading.py:1112)", "    rank (ring.py:25)", *RECEIVES[2:]]
+    d = judge(job(*collected(*RING, "12 10 S futex_do_wait python ring.py", stacks={**STACKS, 12: joins})), knowledge)
+    assert (found(d), d.status, d.root_cause_class) == (("hung", "hang", (12,)), "supported", "software-bug")
+    assert "waits for a lock or another thread" in d.root_cause
+
+
 def test_where_all_wait_alike_it_is_unknown_and_says_what_to_fetch(knowledge: Knowledge) -> None:
     rows = ["20 1 S do_wait ./ring", *(f"{pid} 20 S anon_pipe_read ./ring" for pid in range(21, 25))]
     d = judge(job(*collected(*rows, absent="gdb")), knowledge)

@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 from triage.cli.diagnose import diagnose
 from triage.cli.hang_collect import collect
+from triage.errors import UsageError
 
 _FOLDER = "DIR"
 
@@ -25,7 +26,9 @@ class _Hang(TyperGroup):
     """`triage hang DIR` beside commands of its own: a first word that is none of these is input."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        named = args[0] in self.commands if args else False
+        if not args:
+            raise UsageError("no input", "give the folder of what was collected, or its files: triage hang DIR")
+        named = args[0] in self.commands
         rest: list[str] = super().parse_args(ctx, args if named else [_FOLDER, *args])
         return rest
 

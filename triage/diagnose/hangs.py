@@ -141,8 +141,15 @@ class _Judge:
         at = self._places
         if moving(self._scene.seen):
             return []
-        found = [(made.PLACES[kind_of(p)], p.state.line, p) for p in at.odd if p.state]
-        return [Culprit(*chosen, tuple(self._also(chosen[2], chosen[:2]))) for chosen in found]
+        found = [(*chosen, p) for p in at.odd if (chosen := self._of_place(p, at.twice))]
+        return [Culprit(sig, line, p, tuple(self._also(p, (sig, line)))) for sig, line, p in found]
+
+    def _of_place(self, p: Process, twice: bool) -> tuple[Signature, LogLine] | None:
+        """Its stack says in what it waits, where it is in a function that the others are in too."""
+        seen = self._scene.seen_of(p)
+        if seen is not None and seen.doing in made.TELLING and twice:
+            return made.apart(seen.doing), seen.line
+        return (made.PLACES[kind_of(p)], p.state.line) if p.state else None
 
     def _alone(self) -> list[Culprit]:
         """The one process of a job that works, where somebody had all that it is collected."""

@@ -149,6 +149,9 @@ _ODD: dict[Doing, tuple[str, str, str, int]] = {  # how it ends, class, weight
     "gpu": ("waits for its own GPU while the others wait in a collective", "unknown", "gpu", 54),
     "rendezvous": ("waits for others to join while those are further on", "config-error", "rendezvous", 54),
 }  # fmt: skip
+TELLING = frozenset(
+    {"debugger", "lock", "sleep", "data-loader", "file"}
+)  # that no rank does while all goes well for long
 _REMEDY: dict[Doing, str] = {
     "data-loader": "Look at the stacks of its workers: a read that does not return is the file system's, a lock the data set's. Try fewer workers, 0 at first.",
     "file": "See whether the file system answers, and where the process waits in the kernel (/proc/PID/stack); write logs and summaries to a local path.",
