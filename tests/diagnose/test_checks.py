@@ -64,6 +64,20 @@ def test_a_check_as_a_step(check: str, known: dict[str, str], step: str, command
     assert as_step(check, known, "") == (step, command)
 
 
+def test_what_tells_of_a_machine_is_run_on_the_accused_one() -> None:
+    on = "gpu-042"
+    assert as_step("nvidia-smi -q -d ECC", {}, on) == (
+        "Confirm the cause on gpu-042",
+        "ssh gpu-042 nvidia-smi -q -d ECC",
+    )
+    assert (
+        as_step("dmesg -T | grep -i xid; df /tmp", {}, on)[1]
+        == "ssh gpu-042 dmesg -T | grep -i xid; ssh gpu-042 df /tmp"
+    )
+    assert as_step("sacct -j JOB --format=State", {"job": "7"}, on)[1] == "sacct -j 7 --format=State"
+    assert as_step("nvidia-smi -L", {}, "10.0.0.5; reboot")[1] == "nvidia-smi -L"
+
+
 @pytest.mark.parametrize("known", [{}, KNOWN], ids=["nothing known", "all known"])
 def test_no_check_of_any_signature_makes_a_broken_sentence_or_command(known: dict[str, str]) -> None:
     commands = []

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from triage.diagnose.names import fill_command, fill_text
+from triage.text import HOST
 
 # What checks begin with when they are commands; the others are things to look at.
 _PROGRAMS = re.compile(
@@ -77,6 +78,12 @@ def _is_call(words: Sequence[str]) -> bool:
     return not (plain and words[0] in _ENGLISH) and (words[0] != "which" or (len(plain) < 3 and "is" not in words))
 
 
+# Programs that tell of the machine they run on, so that they are of use on the accused one alone.
+_OF_A_NODE = re.compile(
+    r"(?:sudo )?(?:dmesg|nvidia-smi|rocm-smi|npu-smi|dcgmi|journalctl|ibstat|ibstatus|ip|ethtool|ps|lsof|free|df|ls|stat|cat|findmnt|mount|numactl|lspci|ipmitool|sensors|uptime|ss|rdma|lfs)\b"
+)
+
+
 def as_step(check: str, known: Mapping[str, str], on: str) -> tuple[str, str]:
     """(what to do in words, the command or ""). on: the node to look at, where one is accused."""
     commands, looked = [], []
@@ -90,7 +97,7 @@ def as_step(check: str, known: Mapping[str, str], on: str) -> tuple[str, str]:
         if _OPEN.search(filled) or _lacks(filled, rest):
             looked.append(f"`{filled}`{rest}")
         else:
-            commands.append(filled)
+            commands.append(f"ssh {on} {filled}" if HOST.fullmatch(on) and _OF_A_NODE.match(filled) else filled)
             place = re.match(r" (?:on|in|from|inside) (?:(?! names | while | and | against )[^,;:()])+", rest)
             where = where or (place[0].rstrip() if place else "")
     if commands:
