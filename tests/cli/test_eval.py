@@ -9,6 +9,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -313,14 +314,23 @@ def test_a_job_trace_tells_what_failures_cost(triage: Run, tmp_path: Path) -> No
 
 
 # ------------------------------------------------------------------------------------------------ interruption
+@pytest.fixture(
+    params=["", "of-a-job-with-a-name-that-is-too-long-for-the-socket-of-a-server/" * 2], ids=["short", "long"]
+)
+def scratch(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """Where temporary files go; workers are forked from a server where the path of its socket is not too long."""
+    with tempfile.TemporaryDirectory(prefix="s-", dir="/tmp") as folder:
+        (Path(folder) / request.param).mkdir(parents=True, exist_ok=True)
+        yield Path(folder) / request.param
+
+
 @contextmanager
-def started(tmp_path: Path, *args: str) -> Iterator[subprocess.Popen[str]]:
-    """The command in a process group of its own, as a shell starts it; scratch: where its temporary files go."""
-    (tmp_path / "scratch").mkdir(exist_ok=True)
+def started(tmp_path: Path, scratch: Path, *args: str) -> Iterator[subprocess.Popen[str]]:
+    """The command in a process group of its own, as a shell starts it."""
     process = subprocess.Popen(
         [sys.executable, "-m", "triage", "eval", "run", "cases", *LIGHT, "--jobs", "1", "--out", "run", *args],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(REPO), "TMPDIR": str(tmp_path / "scratch")},
+        env={**os.environ, "PYTHONPATH": str(REPO), "TMPDIR": str(scratch)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -361,13 +371,14 @@ def wait_until_gone(group: int, scratch: Path) -> None:
     ("number", "to_group", "code"),
     [(signal.SIGINT, True, 130), (signal.SIGTERM, False, 130), (signal.SIGKILL, False, -signal.SIGKILL)],
 )
+@pytest.mark.parametrize("scratch", [""], indirect=True)
 def test_an_interrupted_run_keeps_what_is_done_and_goes_on(
-    triage: Run, tmp_path: Path, number: signal.Signals, to_group: bool, code: int
+    triage: Run, tmp_path: Path, scratch: Path, number: signal.Signals, to_group: bool, code: int
 ) -> None:
     for at in range(8):
         make.case(tmp_path / "cases", f"a{at}", long_log(40_000), expect_evidence=None)
     records = tmp_path / "run" / "records.jsonl"
-    with started(tmp_path) as process:
+    with started(tmp_path, scratch) as process:
         wait_for_records(records, 2)
         (os.killpg if to_group else os.kill)(process.pid, number)
         out, err = process.communicate(timeout=60)
@@ -377,7 +388,7 @@ def test_an_interrupted_run_keeps_what_is_done_and_goes_on(
         kept = re.search(r"triage: (\d) of 8 diagnoses are kept; to go on: (triage .*)\n$", err)
         assert kept and int(kept[1]) >= 2
         assert shlex.split(kept[2]) == ["triage", "eval", "run", "cases", *LIGHT, "--jobs", "1", "--out", "run"]
-    wait_until_gone(process.pid, tmp_path / "scratch")
+    wait_until_gone(process.pid, scratch)
     before = record.read_records(tmp_path / "run")
     assert 2 <= len(before) < 8, "it was interrupted in the middle"
     assert record.read_run(tmp_path / "run")["finished"] is None
@@ -393,9 +404,9 @@ def test_an_interrupted_run_keeps_what_is_done_and_goes_on(
     assert record.read_run(tmp_path / "run")["finished"]
 
 
-def test_an_interruption_while_the_workers_start_is_quiet_too(triage: Run, tmp_path: Path) -> None:
+def test_an_interruption_while_the_workers_start_is_quiet_too(triage: Run, tmp_path: Path, scratch: Path) -> None:
     make.case(tmp_path / "cases", "a1")
-    with started(tmp_path) as process:
+    with started(tmp_path, scratch) as process:
         until = time.monotonic() + 60
         while not (tmp_path / "run" / "run.json").is_file() and time.monotonic() < until:
             time.sleep(0.002)
@@ -405,5 +416,5 @@ def test_an_interruption_while_the_workers_start_is_quiet_too(triage: Run, tmp_p
     assert process.returncode == 130
     assert [line[:7] for line in err.splitlines()] == ["triage:"]
     assert "nothing was done yet; to begin again: triage eval run cases" in err
-    wait_until_gone(process.pid, tmp_path / "scratch")
+    wait_until_gone(process.pid, scratch)
     assert triage("eval", "run", "cases", *LIGHT, "--out", "run").returncode == 0

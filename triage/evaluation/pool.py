@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
 import signal
 import time
 from collections import deque
@@ -19,6 +20,7 @@ from triage.errors import TriageError
 from triage.evaluation.worker import Done, Ready, Setup, Task, serve
 
 START_SECONDS = 300.0
+_LONGEST = 85  # bytes, of the folder of the server's socket, whose whole path may have 103
 _STARTS = 3  # in a row that fail before the run is given up
 T = TypeVar("T")
 
@@ -187,9 +189,10 @@ class Pool(Generic[T]):
 
 
 def _context(preload: Sequence[str]) -> Any:
-    """Workers are forked from a process that was started anew, and so has never seen a case or its labels; without such a
-    server each is started anew."""
-    if "forkserver" not in multiprocessing.get_all_start_methods():
+    """Workers are forked from a process that was started anew, and so has never seen a case or its labels; where there can
+    be no such server each is started anew."""
+    reachable = len(os.fsencode(util.get_temp_dir())) <= _LONGEST
+    if "forkserver" not in multiprocessing.get_all_start_methods() or not reachable:
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(preload))  # counts once, before the server of this process starts
