@@ -178,6 +178,20 @@ def test_a_line_that_is_only_new_is_told_from_one_that_shows_work(tmp_path: Path
     assert log.write("step 5 loss 2.1").shows
 
 
+def test_a_log_that_is_read_for_steps_alone(tmp_path: Path) -> None:
+    """A monitor of the job may write to it whatever the job does."""
+    path = tmp_path / "monitor.log"
+    path.write_text("")
+    logs = Logs()
+    logs.add([str(path)], steps_only=True)
+    logs.look(1.0)
+    for now, line in enumerate(("rank 0 has 71.3 GiB in use", "rank 1 has 70.1 GiB in use"), 2):
+        path.write_text(path.read_text() + line + "\n")
+        assert logs.look(float(now)).quiet is None
+    path.write_text(path.read_text() + "step 5 loss 2.1\n")
+    assert logs.look(4.0).quiet == 0.0
+
+
 def test_what_ended_the_program_until_it_goes_on(tmp_path: Path) -> None:
     log = Grown(tmp_path, "rank_2.log")
     log.write("step 5 loss 2.1", "Traceback (most recent call last):")

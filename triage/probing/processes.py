@@ -37,7 +37,9 @@ class Reader:
         self._proc, self._cgroups = proc, cgroups
         self._fixed: dict[Key, dict[str, Any]] = {}
         self._firm: set[Key] = set()
-        self._written: dict[Key, tuple[int, list[str]]] = {}  # looks, and the files that were found at the last search
+        self._written: dict[
+            Key, tuple[int, tuple[list[str], list[str]]]
+        ] = {}  # looks, and the files that were found at the last search
         self._known: set[Key] = set()
         self._ours: dict[int, int] = {}  # what we began, with its start
         self._groups: set[int] = set()  # sessions and process groups that the job opened
@@ -122,8 +124,8 @@ class Reader:
             "main_cpu": main["cpu"] if main else None,
             "io": _io(self._get(pid, "io")),
             "main_io": _io(self._get(pid, "task", pid, "io")),
-            "outputs": self._outputs(stat),
         }
+        found["outputs"], found["logs"] = self._files(stat)
         if found["state"] != "Z" or not self._is_ours(pid):
             found["exit"] = None  # of others it reads as zero
         found["frozen"] = self._frozen(str(found.pop("cgroup")))
@@ -163,10 +165,10 @@ class Reader:
             "cgroup": self._text(pid, "cgroup") or "",
         }
 
-    def _outputs(self, stat: dict[str, Any]) -> list[str]:
+    def _files(self, stat: dict[str, Any]) -> tuple[list[str], list[str]]:
         """Files that its standard output and error go to, and logs that it writes; which may be opened late, and are searched for seldom."""
         key = (stat["pid"], stat["start"])
-        looks, found = self._written.get(key, (0, []))
+        looks, found = self._written.get(key, (0, ([], [])))
         is_young = looks & (looks - 1) == 0  # 0, 1, 2, 4, 8 ...
         if is_young or (looks + stat["pid"]) % _SEARCHED == 0:
             found = written_files(f"{self._proc}/{_at(stat)}")

@@ -16,7 +16,7 @@ class Process:
     """cpu, main_cpu: seconds of all threads and of the main one; io: bytes (rchar, wchar, read_bytes, write_bytes); None: not readable.
 
     ranks: what its environment says of its rank, by variable; None where that is not readable. outputs: files of its stdout and
-    stderr, and logs that it holds open to write. exit: of one that has ended and is still listed (state Z), as wait() gives it.
+    stderr; logs: others that it holds open to write. exit: of one that has ended and is still listed (state Z), as wait() gives it.
     """
 
     node: str
@@ -36,6 +36,7 @@ class Process:
     ranks: Mapping[str, int] | None = field(default_factory=dict)
     frozen: bool = False
     outputs: tuple[str, ...] = ()
+    logs: tuple[str, ...] = ()
     exit: int | None = None
 
     @property
@@ -122,6 +123,7 @@ def _process(node: str, found: Mapping[str, Any]) -> Process:
         ranks=None if ranks is None else {str(name): int(rank) for name, rank in ranks.items()},
         frozen=bool(found["frozen"]),
         outputs=tuple(found["outputs"]),
+        logs=tuple(found["logs"]),
         exit=None if found["exit"] is None else int(found["exit"]),
     )
 

@@ -9,28 +9,32 @@ _LOG_NAME = re.compile(r"\.(?:log|out|err|txt)(?:\.\w{1,20})?$")
 _MOST_FILES = 1000  # open files that are looked at
 
 
-def written_files(process: str) -> list[str]:
-    """process: its folder in /proc. Those of its standard output and error, and logs that it holds open to write."""
+def written_files(process: str) -> tuple[list[str], list[str]]:
+    """process: its folder in /proc. Those of its standard output and error; and other logs that it holds open to write."""
     try:
         numbers = sorted(map(int, os.listdir(f"{process}/fd")))[:_MOST_FILES]  # noqa: PTH208 - for speed
     except OSError:
-        return []
-    found: list[str] = []
+        return [], []
+    outputs: list[str] = []
+    logs: list[str] = []
     for number in numbers:
         try:
             path = os.readlink(f"{process}/fd/{number}")  # noqa: PTH115 - for speed
         except OSError:
             continue
         if (
-            path in found
+            path in outputs
+            or path in logs
             or not path.startswith("/")
             or path.startswith(("/dev/", "/proc/"))
             or path.endswith(" (deleted)")
         ):
             continue
-        if number in (1, 2) or (_LOG_NAME.search(path) and _is_written(f"{process}/fdinfo/{number}")):
-            found.append(path)
-    return found
+        if number in (1, 2):
+            outputs.append(path)
+        elif _LOG_NAME.search(path) and _is_written(f"{process}/fdinfo/{number}"):
+            logs.append(path)
+    return outputs, logs
 
 
 def _is_written(info: str) -> bool:

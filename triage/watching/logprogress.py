@@ -47,8 +47,10 @@ class LogProgress:
     _paths: tuple[str, ...] = ()
     _problems: dict[str, str] = field(default_factory=dict)
 
-    def take(self, lines: Sequence[LogLine], size: int, now: float, history: bool = False) -> None:
-        """history: lines that were there before we looked: their own stamps tell the time, and they are no progress of now."""
+    def take(
+        self, lines: Sequence[LogLine], size: int, now: float, history: bool = False, steps_only: bool = False
+    ) -> None:
+        """steps_only: a line that is only new is no progress. history: lines that were there before we looked: their own stamps tell the time, and they are no progress of now."""
         times = [line.time.timestamp() for line in lines if line.time] if history else []
         offset = now - times[-1] if times else 0.0
         least = _least(times)
@@ -56,7 +58,7 @@ class LogProgress:
         for line in lines:
             if history and line.time:
                 at = max(at, min(now, line.time.timestamp() + offset))
-            self._line(line, at, measured=not history or bool(times))
+            self._line(line, at, not history or bool(times), steps_only)
             if history and times:
                 self._measure(least)
         self._measure(least)
@@ -121,7 +123,7 @@ class LogProgress:
         return view
 
     # ------------------------------------------------------------------------------------------ one line
-    def _line(self, line: LogLine, at: float, measured: bool) -> None:
+    def _line(self, line: LogLine, at: float, measured: bool, steps_only: bool) -> None:
         if not line.text.strip():
             return
         told = Told(line)
@@ -135,12 +137,12 @@ class LogProgress:
             if told.phase != self.phase:
                 self._enter(told.phase, at, measured)
                 self._progress(at, line.text, measured, shows=True)
-            elif self._is_news(line):
+            elif not steps_only and self._is_news(line):
                 self._progress(at, line.text, measured)
             else:
                 self._beats = True
             self._paths = told.paths or self._paths
-        elif told.beat or not self._is_news(line):
+        elif told.beat or steps_only or not self._is_news(line):
             self._beats = True
         else:
             self._progress(at, line.text, measured)

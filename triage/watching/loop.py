@@ -18,6 +18,7 @@ from triage.watching.values import LogView, Options, Round, Scheduled, State, St
 News = Literal["hung", "suspects changed", "suspended", "moving again", "ended", "failed"]
 
 _SILENT = "its file system does not answer"
+_LOGS = 64  # of each kind
 _TICK = 0.25  # seconds: so long a signal may wait
 _SLOW_TO_ASK = 30.0  # seconds between two questions to a scheduler
 _READING = 20.0  # seconds that the file system of the logs has to answer
@@ -156,7 +157,7 @@ class Watcher:
         now = self._clock()
         target = self._target
         nodes = target.probe.look(self._judge.wants_more, self._paths) if target.probe else ()
-        log = self._log(now, _outputs(nodes) if target.outputs else [])
+        log = self._log(now, *(_written(nodes) if target.outputs else ([], [])))
         self._paths = log.paths if log else ()
         seen = Round(self._clock(), tuple(nodes), self._ask(now), log, target.probe is not None, self._teller.busy)
         status = self._judge.take(seen)
@@ -167,15 +168,16 @@ class Watcher:
         self._before, self._who = shape, who if who or shape != self._before else self._who
         return status
 
-    def _log(self, now: float, more: Sequence[str]) -> LogView | None:
-        """more: logs that may be new. Where their file system does not answer, that is told, and nothing is known of progress."""
+    def _log(self, now: float, outputs: Sequence[str], more: Sequence[str]) -> LogView | None:
+        """outputs, more: logs that may be new, the latter read for steps alone. Where their file system does not answer, that is told, and nothing is known of progress."""
         logs = self._target.logs
 
         def read() -> LogView | None:
-            logs.add(more)
+            logs.add(outputs)
+            logs.add(more, steps_only=True)
             return logs.look(now) if logs else None
 
-        if not logs and not more:
+        if not logs and not outputs and not more:
             return None
         view = self._reading.within(_READING, read)
         if self._reading.busy:
@@ -204,9 +206,10 @@ class Watcher:
         return False
 
 
-def _outputs(nodes: Sequence[NodeView]) -> list[str]:
-    """Files that the ranks, or all processes, write to."""
+def _written(nodes: Sequence[NodeView]) -> tuple[list[str], list[str]]:
+    """Files that the ranks, or all processes, write their output to; and other logs of theirs."""
     processes = [process for view in nodes for process in view.processes]
-    ranks = ranks_of(processes)
-    chosen = list(ranks.values()) or processes
-    return list(dict.fromkeys(path for process in chosen for path in process.outputs))[:64]
+    chosen = list(ranks_of(processes).values()) or processes
+    outputs = dict.fromkeys(path for process in chosen for path in process.outputs)
+    logs = dict.fromkeys(path for process in chosen for path in process.logs if path not in outputs)
+    return list(outputs)[:_LOGS], list(logs)[:_LOGS]

@@ -76,9 +76,9 @@ class Roster:
         """Where each of them writes a log of its own whose name tells a rank; {}: not certain."""
         present = {process.key for process in team}
         self._numbers = {key: rank for key, rank in self._numbers.items() if key in present}
-        writers = Counter(path for process in team for path in process.outputs)
+        writers = Counter(path for process in team for path in (*process.outputs, *process.logs))
         for process in team:
-            told = {names.place(path).rank for path in process.outputs if writers[path] == 1} - {None}
+            told = {names.place(path).rank for path in (*process.outputs, *process.logs) if writers[path] == 1} - {None}
             if len(told) == 1 and process.key not in self._numbers:
                 self._numbers[process.key] = told.pop() or 0
         found = {self._numbers[process.key]: process for process in team if process.key in self._numbers}

@@ -35,12 +35,14 @@ class Logs:
         self._progress = LogProgress()
         self._files: dict[str, tuple[Tail, LineParser]] = {}
         self._ends: dict[str, bytes] = {}  # of lines that are not finished
+        self._steps_only: set[str] = set()
         self._shared: set[str] = set()  # files that we print to as well
         self._first = True
         self._read = 0
         self.add(names_)
 
-    def add(self, names_: Sequence[str]) -> None:
+    def add(self, names_: Sequence[str], steps_only: bool = False) -> None:
+        """steps_only: other lines of it are no progress, as a monitor may write them."""
         for name in names_:
             if name not in self._files and (
                 not Path(name).exists() or Path(name).is_file()
@@ -49,6 +51,8 @@ class Logs:
                 tail = Tail(Path(name), near_end(Path(name), _HISTORY))
                 if len(self._files) < _SAMPLED:
                     self._sample(Path(name), LineParser(name, rank=place.rank, node=place.node))
+                if steps_only:
+                    self._steps_only.add(name)
                 if _is_our_output(name):
                     self._shared.add(name)
                 self._files[name] = (tail, LineParser(name, rank=place.rank, node=place.node))
@@ -92,7 +96,8 @@ class Logs:
                     self._progress.started_again(now)
             lines += self._parsed(parser, self._unfinished(name, tail))
             self._progress.problem(name, tail.why)
-            self._progress.take(lines[-4 * _MOST :], size, now, history=not known and self._first)
+            history = not known and self._first
+            self._progress.take(lines[-4 * _MOST :], size, now, history, name in self._steps_only)
         if self._first:
             self._begin(now)
         return self._progress.look(now)
