@@ -21,11 +21,27 @@ def _short(part: str) -> str:
     return part if len(part) <= MOST_BYTES else part[: MOST_BYTES // 2] + part[-MOST_BYTES // 2 :]
 
 
-def another(name: PurePosixPath, taken: set[PurePosixPath]) -> PurePosixPath:
-    """The name, with a number where it is taken, or where a file stands for a folder of it."""
-    folders = {parent for t in taken for parent in t.parents}
-    number, found = 1, name
-    while found in taken or found in folders or any(parent in taken for parent in found.parents):
-        number += 1
-        found = PurePosixPath(f"{number}-{name.parts[0]}", *name.parts[1:])
-    return found
+class Taken:
+    """Names of one upload, each given once."""
+
+    def __init__(self) -> None:
+        self._names: set[PurePosixPath] = set()
+        self._folders: set[PurePosixPath] = set()
+        self._last: dict[PurePosixPath, int] = {}  # thousands may have one name: where to go on counting
+
+    def another(self, name: PurePosixPath) -> PurePosixPath:
+        """The name, with a number where it is taken, or where a file stands for a folder of it; taken from now on."""
+        number, found = self._last.get(name, 1), name
+        if number > 1:
+            found = _numbered(name, number)
+        while found in self._names or found in self._folders or not self._names.isdisjoint(found.parents):
+            number += 1
+            found = _numbered(name, number)
+        self._last[name] = number
+        self._names.add(found)
+        self._folders.update(found.parents)
+        return found
+
+
+def _numbered(name: PurePosixPath, number: int) -> PurePosixPath:
+    return PurePosixPath(f"{number}-{name.parts[0]}", *name.parts[1:])

@@ -72,13 +72,14 @@ class _Out:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._sizes: dict[PurePosixPath, int] = {}
+        self._taken = names.Taken()
         self._now: tuple[PurePosixPath, BinaryIO] | None = None
 
     def begin(self, name: PurePosixPath) -> None:
         self.end()
         if len(self._sizes) >= MOST_FILES:
             raise InputError(f"more than {MOST_FILES:,} files", "pack them, or point to their folder")
-        place = names.another(name, set(self._sizes))
+        place = self._taken.another(name)
         path = self._folder / place
         path.parent.mkdir(parents=True, exist_ok=True)
         self._sizes[place] = 0
