@@ -18,6 +18,7 @@ ROLES: tuple[Role, ...] = get_args(Role)
 SESSION_SECONDS = 12 * 3600
 SHORTEST = 20  # characters of a token that somebody chose: hashes of shorter ones can be guessed
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_SECONDS = re.compile(r"[0-9]{1,12}")
 _HASHED = "sha256="
 
 
@@ -109,7 +110,7 @@ class Access:
 
     def by_session(self, cookie: str) -> Caller | None:
         parts = cookie.split(".")
-        if len(cookie) > 400 or len(parts) != 4 or not parts[1].isdigit() or len(parts[1]) > 12:
+        if len(cookie) > 400 or len(parts) != 4 or not _SECONDS.fullmatch(parts[1]):
             return None
         name, ends, _, signature = parts
         known = next((t for t in self._tokens if t.name == name), None)
