@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
+from triage.cli.recover_interval import Given, show
 
 
 def test_the_interval_what_is_lost_and_the_caution(triage: Run) -> None:
@@ -23,6 +24,15 @@ def test_the_interval_what_is_lost_and_the_caution(triage: Run) -> None:
     told = json.loads(triage("recover", "interval", "--save", "40", "--gpus", "1024", "--format", "json").stdout)
     assert told["between"] == pytest.approx(7.9 * 3600)
     assert "a guess" in told["failure_rate_from"]
+
+
+def test_where_no_interval_helps_that_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    show([], None, Given(save=60, gpus=100_000_000), "text")
+    assert capsys.readouterr().out.startswith("No interval helps: a save takes 60 s, and the job fails every 0.291 s")
+    show([], None, Given(save=1, mtbf=0.1), "text")
+    told = capsys.readouterr().out
+    assert "noticing and starting take 20 min, in which it fails again" in told
+    assert "cost more" not in told
 
 
 def test_what_is_not_known_is_asked_for(triage: Run, tmp_path: Path) -> None:

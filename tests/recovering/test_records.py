@@ -22,6 +22,14 @@ def test_every_record_is_read_whatever_stands_between_them(tmp_path: Path) -> No
     assert (found[-1].step, found[-1].line.number) == (4999, 9999)
 
 
+def test_long_reading_is_told_of(tmp_path: Path) -> None:
+    (tmp_path / "job.log").write_text("step 1 loss: 2.0\n" * 20_001)
+    told: list[str] = []
+    read([str(tmp_path / "job.log")], told.append)
+    (said,) = told
+    assert said.endswith("job.log: 20,000 records read")
+
+
 def test_a_bar_gives_the_step_of_the_record_behind_it(tmp_path: Path) -> None:
     bars = "".join(
         f"\r{i}%|##  | {row.step}/900 [00:01<10:00,  1.5it/s]\n{huggingface(row)}\n"

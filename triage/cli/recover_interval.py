@@ -50,6 +50,7 @@ def show(paths: Sequence[str], incident: int | None, given: Given, chosen: str) 
             json.dumps(
                 {
                     **asdict(advice),
+                    "helps": advice.helps,
                     "failure_rate_from": source,
                     "step": known.step,
                     "saves_seen": known.saves,
@@ -76,7 +77,9 @@ def note(files: Sequence[LogFile], found: StoredIncident) -> str:
 def _of_logs(paths: Sequence[str]) -> Measured:
     from triage.recovering import records
 
-    return _of_files(records.read(paths))
+    known = _of_files(records.read(paths, output.teller(quiet=False)))
+    output.clear_progress(quiet=False)
+    return known
 
 
 def _of_files(files: Sequence[LogFile]) -> Measured:
@@ -109,6 +112,11 @@ def _between(given: Given, known: Measured, found: StoredIncident | None, gpus: 
 
 
 def _lines(a: Advice, known: Measured, source: str, gpus: int | None) -> list[str]:
+    if not a.helps:
+        return [
+            f"No interval helps: a save takes {_span(a.save)}, and the job fails every {_span(a.between)} ({source})",
+            "  first make saves shorter (each rank its own part, in the background) or failures rarer",
+        ]
     steps = f", about {max(1, round(a.daly / known.step)):,} steps" if known.step else ""
     lines = [
         f"Save every {_span(a.daly)}{steps} (Daly; Young says {_span(a.young)})",
@@ -127,7 +135,11 @@ def _lines(a: Advice, known: Measured, source: str, gpus: int | None) -> list[st
             f"  caution: a failure is noticed only after {_span(a.detect)}, so saving more often than that gains little: first notice sooner"
             " (watchdog time, `triage watch`)"
         )
-    if (a.detect + a.restart) / a.between > a.then / 2:
+    if a.detect + a.restart >= a.between:
+        lines.append(
+            f"  noticing and starting take {_span(a.detect + a.restart)}, in which it fails again: first make these shorter"
+        )
+    elif (a.detect + a.restart) / a.between > a.then / 2:
         lines.append(
             f"  noticing and starting cost more ({(a.detect + a.restart) / a.between:.1%}) than saves and lost work do"
         )

@@ -53,7 +53,11 @@ def of_files(files: Sequence[LogFile], on_disk: Sequence[int] = ()) -> tuple[lis
 
 def show(paths: Sequence[str], chosen: str) -> int:
     """1 where a loss did not come back. Errors: InputError."""
-    told, count = of_files(records.read(paths))
+    tell = output.teller(quiet=False)
+    files = records.read(paths, tell)
+    tell(f"looking for spikes in {how_many(sum(len(file.lines) for file in files), 'record')}")
+    told, count = of_files(files)
+    output.clear_progress(quiet=False)
     if chosen == "json":
         output.write_last(json.dumps({"records": count, "spikes": [as_json(one) for one in told]}))
     else:

@@ -25,6 +25,7 @@ _NOT_TRAINED = re.compile(
 _EVALUATED = re.compile(
     r"(?i)^\W{0,8}(?:step \d+ )?\W{0,4}(?:validation|evaluation|valid|eval|test)\b|validation loss at|['\"]eval_|\bvalid_loss\b|['\"]train_runtime['\"]|\|\s*valid\s*\|"
 )
+_EVALUATED_WORDS = ("val", "test", "train_runtime")  # one of them stands in whatever _EVALUATED finds
 _NORM = re.compile(rf"(?<![\w-])(?:total_|global_)?(?:grad(?:ient)?[ _-]?norm|gnorm)(?:/total)?{_VALUE}", re.IGNORECASE)
 _RATE = re.compile(rf"(?<![\w-])(?:learning[ _]rate|lr){_VALUE}", re.IGNORECASE)
 _EPOCH = re.compile(rf"\bepoch{_VALUE}", re.IGNORECASE)
@@ -81,13 +82,14 @@ def _told_broken(file: LogFile) -> Iterator[Point]:
 
 
 def _number(step: Step) -> int | None:
-    told = _UPDATES.search(step.line.text)
+    told = _UPDATES.search(step.line.text) if "num_updates" in step.line.text else None
     return int(told[1]) if told else step.number
 
 
 def _point(line: LogLine, number: int | None) -> Point | None:
     text = line.text if len(line.text) < 4000 else line.text[-4000:]
-    if _EVALUATED.search(text):
+    low = text.lower()
+    if any(word in low for word in _EVALUATED_WORDS) and _EVALUATED.search(text):
         return None
     loss, norm = _loss(text), _first(_NORM, text)
     if loss is None and _NAN_COUNT.search(text):

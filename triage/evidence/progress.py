@@ -48,6 +48,12 @@ _OTHER_WORK = re.compile(
     r"packing|sharding|shards?|extracting|converting|caching|saving|uploading|inference|sampling|prefill|compil\w*)\b[^|]{0,80}(?::|%\|)",
     re.IGNORECASE,
 )
+# One of these stands in whatever the two patterns find: plain searches, as every record is asked.
+_OTHER_WORDS = (
+    "load", "fetch", "filter", "map", "tokeniz", "generating", "process", "applying", "packing", "shard", "extracting", "converting",
+    "caching", "saving", "inference", "sampling", "prefill", "compil",
+)  # fmt: skip
+_SETTING_WORDS = ("namespace(", "config", "arg", "hparams", "hyper")
 _BAR = re.compile(r"\[\d{1,4}:\d\d(?::\d\d)?<")
 _CLOCK = re.compile(r"\[\d{1,4}:\d\d")
 # A bar that never ended its line, so that whatever came next was printed behind it.
@@ -105,12 +111,20 @@ def _step(line: LogLine, text: str) -> Step | None:
     """Of one line; text: what of it is looked at."""
     low = text.lower()
     measured = any(w in low for w in _METRIC_WORDS) or _BAR.search(text)
-    if not measured or _OTHER_WORK.search(text) or len(_OPTION.findall(text)) > 1 or _SETTINGS.search(text):
+    if not measured or _is_other(text, low):
         return _solver_step(line)
     numbers = [int(g) for m in _STEP.finditer(text) for g in m.groups() if g]
     if numbers:
         return Step(line, numbers[-1] if "it/s" in low or "s/it" in low else numbers[0])
     return Step(line, None) if "loss" in low and _DECIMAL.search(text) else _solver_step(line)
+
+
+def _is_other(text: str, low: str) -> bool:
+    if any(word in low for word in _OTHER_WORDS) and _OTHER_WORK.search(text):
+        return True
+    if "--" in text and len(_OPTION.findall(text)) > 1:
+        return True
+    return any(word in low for word in _SETTING_WORDS) and bool(_SETTINGS.search(text))
 
 
 def _solver_step(line: LogLine) -> Step | None:

@@ -69,7 +69,7 @@ def _level(text: str, at: int) -> str | None:
         return level_of(named[1])
     if any(word in message for word in _ERROR_WORDS) and _ERROR.search(message):
         return "error"
-    if ("arning" in message or "WARN" in message) and _WARNING.search(text[:400]):
+    if ("warning" in message or "Warning" in message or "WARN" in message) and _WARNING.search(text[:400]):
         return "warning"
     return None
 

@@ -28,6 +28,11 @@ class Advice:
     detect: float
     restart: float
 
+    @property
+    def helps(self) -> bool:
+        """Not where a save takes as long as the job lives: the formulas are for saves that mostly end."""
+        return self.save < self.between
+
 
 def young(save: float, between: float) -> float:
     return math.sqrt(2 * save * between)

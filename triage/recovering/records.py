@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from triage.domain import LogFile, LogLine, RawLine
 from triage.ingest import sources, streams
 from triage.ingest.lines import LineParser
 
 MOST_LINES = 2_000_000  # of one file
+_TOLD_EACH = 20_000  # records
 _LONGEST = 1 << 20  # bytes of a line that is looked at
 _WORDS = (
     b"loss",
@@ -24,17 +25,24 @@ _WORDS = (
 )
 
 
-def read(paths: Sequence[str]) -> tuple[LogFile, ...]:
-    """Files, folders or - as a diagnosis takes them. Errors: InputError when nothing of them can be read."""
+def read(paths: Sequence[str], tell: Callable[[str], None] | None = None) -> tuple[LogFile, ...]:
+    """Files, folders or - as a diagnosis takes them. tell: of progress. Errors: InputError when nothing of them can be read."""
     inputs, _ = sources.discover(paths)
-    return tuple(_file(item) for item in inputs if item.kind in ("job", "slurm"))
+    return tuple(_file(item, tell) for item in inputs if item.kind in ("job", "slurm"))
 
 
-def _file(item: streams.Input) -> LogFile:
+def _file(item: streams.Input, tell: Callable[[str], None] | None) -> LogFile:
     parser = LineParser(item.name, reference=item.modified)
-    lines = tuple(_lines(parser, streams.chunks(item, [])))
+    lines = tuple(_told(_lines(parser, streams.chunks(item, [])), item.name, tell))
     last = lines[-1].number if lines else 0
     return LogFile(item.name, "job", lines, item.size, last, last_line=last)
+
+
+def _told(lines: Iterable[LogLine], name: str, tell: Callable[[str], None] | None) -> Iterator[LogLine]:
+    for count, line in enumerate(lines, 1):
+        if tell and count % _TOLD_EACH == 0:
+            tell(f"{name}: {count:,} records read")
+        yield line
 
 
 def _lines(parser: LineParser, pieces: Iterable[bytes]) -> Iterator[LogLine]:
