@@ -120,7 +120,7 @@ def test_a_job_is_diagnosed_from_its_id(
 def test_what_only_slurm_knows_is_told(triage: Run, slurm: Cluster, jobs: dict[str, str]) -> None:
     failed = diagnose(triage, slurm, jobs["failed"])
     assert failed["account"][0].startswith(
-        f"{jobs['failed']} a job|x of root: FAILED, exit code 3:0, 2 nodes n[1-2], ran 0:00:"
+        f"{jobs['failed']} 'a job|x' of root: FAILED, exit code 3:0, 2 nodes n[1-2], ran 0:00:"
     )
     assert failed["evidence"][0]["file"].endswith(f"/rank-1-{jobs['failed']}.log")
     assert (

@@ -69,3 +69,10 @@ def test_only_nodes_that_went_while_the_job_ran_are_shown() -> None:
     assert account.nodes(found, [job]).startswith("NodeName=n1 State=DOWN* Reason=Not responding [root@2026-")
     assert account.nodes(found, [job]).count("\n") == 1
     assert account.nodes(found[1:], [job]) == ""
+
+
+@pytest.mark.parametrize("stamp", ["9999-12-31T23:59:59+0000", "0001-01-01T00:00:00+0000", "2026-99-99T00:00:00+0000"])
+def test_a_time_that_no_clock_showed_is_none(stamp: str) -> None:
+    (job,) = accounting.jobs(table("25.05", JOB | {"Start": stamp, "End": stamp}))
+    assert (job.start, job.end, job.state) == (None, None, "FAILED")
+    assert account.nodes([SlurmNode("n1", "down*", "Not responding", stamp)], [job])

@@ -2,6 +2,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from triage.domain import SlurmJob, SlurmStep
+from triage.redact import redact
 from triage.slurm import ids
 from triage.slurm.choose import MOST_TASKS, choose, summary
 
@@ -95,3 +96,15 @@ def test_a_job_in_one_line() -> None:
     assert summary([ONE], user) == "5 train of ada: FAILED, exit code 1:0, 2 nodes n[1-2], ran 1:02:05"
     cancelled = replace(ONE, state="CANCELLED", cancelled_by="7", exit_code=None, nodes=(), elapsed=None, restarts=2)
     assert summary([cancelled], user) == "5 train of ada: CANCELLED by ada (uid 7), 2 restarts"
+
+
+def test_tasks_that_wait_together_count_each() -> None:
+    waiting = SlurmJob("5_[6-9%2]", state="PENDING", array_job="5", array_task="6-9")
+    assert choose(ASKED, [*tasks("FAILED"), waiting]).notes == ("array 5: of 5 tasks 4 PENDING, 1 FAILED",)
+    stepped = replace(waiting, array_task="1,3,5-20:5")
+    assert choose(ASKED, [*tasks("FAILED"), stepped]).notes == ("array 5: of 7 tasks 6 PENDING, 1 FAILED",)
+
+
+def test_the_name_of_a_job_does_not_hide_its_state() -> None:
+    line = redact(summary([replace(ONE, name="evil StdOut=/etc/passwd")], str))
+    assert line.startswith("5 'evil StdOut=/etc/passwd' of ada: FAILED, exit code 1:0")

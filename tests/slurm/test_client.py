@@ -108,3 +108,16 @@ def test_the_user_s_own_formats_do_not_bend_the_answers(programs: Path, monkeypa
     _program(programs, "sacct", "print(os.environ.get('SACCT_FORMAT'), os.environ['SLURM_TIME_FORMAT'], sys.argv[1:])")
     monkeypatch.setenv("SACCT_FORMAT", "jobid")
     assert command.run(["sacct", "$(id)", "; id"]).text == "None %Y-%m-%dT%H:%M:%S%z ['$(id)', '; id']\n"
+
+
+@pytest.mark.parametrize("text", ["", "JobId=abc JobState=FAILED", "\x00\xff=\n", "JobId="])
+def test_an_answer_that_cannot_be_read_is_said(text: str) -> None:
+    found = Slurm(FakeSlurm({"sacct": Answer(text), "scontrol": Answer(text)})).jobs(ASKED)
+    assert (found.jobs, found.known) == ((), False)
+    assert found.missing == ("the answer of sacct cannot be read", "the answer of scontrol cannot be read")
+
+
+@pytest.mark.parametrize("job", ["", "abc", "4242abc", "4242_x", "\u00b2"])
+def test_a_row_of_no_job_is_left_out(job: str) -> None:
+    found = Slurm(FakeSlurm({"sacct": Answer(table("24.05", JOB | {"JobID": job}, JOB)), "scontrol": GONE})).jobs(ASKED)
+    assert [found.id for found in found.jobs] == ["4242"]

@@ -72,7 +72,19 @@ def test_nodes_are_read_with_their_reasons() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "\n\n", "No jobs in the system", "slurm_load_jobs error: Invalid job id specified"]
+    "text",
+    [
+        "",
+        "\n\n",
+        "No jobs in the system",
+        "slurm_load_jobs error: Invalid job id specified",
+        "JobId=",
+        "JobId=100",
+        "JobId=abc JobState=FAILED",
+        "JobId=1 ArrayJobId=x JobState=FAILED",
+        "\x00\x1b=\nJobId=\nJobId=9\n JobState=",
+        "JobId=\u00b2 JobState=FAILED",
+    ],
 )
 def test_no_job_is_read_from_other_text(text: str) -> None:
     assert controller.jobs(text) == ()

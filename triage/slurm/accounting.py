@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ WANTED = (
     "MaxRSSNode", "WorkDir", "SystemComment", "AdminComment",
     "SubmitLine", "Restarts", "StdOut", "StdErr",
 )  # fmt: skip
+_ID = re.compile(r"\d{1,10}(?:_\d{1,9}|_\[[^\]]*\]?|\+\d{1,4})?(?:\.|$)", re.ASCII)
 _LATEST = datetime.max.replace(tzinfo=UTC)
 
 
@@ -27,6 +29,11 @@ def jobs(text: str) -> tuple[SlurmJob, ...]:
         job = _job(row, steps)
         attempts.setdefault(job.id, []).append(job)
     return tuple(_latest(found) for found in attempts.values())
+
+
+def is_table(text: str) -> bool:
+    """A table of no job still has its line of names."""
+    return "JobID" in text.partition("\n")[0].split(DELIMITER)
 
 
 def _latest(attempts: Sequence[SlurmJob]) -> SlurmJob:
@@ -52,7 +59,7 @@ def _by_job(rows: Iterable[dict[str, str]]) -> Iterator[tuple[dict[str, str], li
     job: dict[str, str] | None = None
     steps: list[dict[str, str]] = []
     for row in rows:
-        if not row.get("JobID", "")[:1].isdigit():
+        if not _ID.match(row.get("JobID", "")):
             continue
         if "." in row["JobID"]:
             steps.append(row)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +12,8 @@ from triage.slurm.ids import JobId
 from triage.text import how_many
 
 MOST_TASKS = 100
+_SPAN = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?(?::(\d{1,9}))?", re.ASCII)
+_PLAIN = re.compile(r"[\w.-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +52,11 @@ def choose(asked: JobId, jobs: Sequence[SlurmJob]) -> Chosen:
 def _of_array(asked: JobId, jobs: Sequence[SlurmJob]) -> Chosen:
     latest = [_attempt(job) for job in jobs]
     failed = [(job, note) for job, note in latest if job.ended_badly]
-    tally = ", ".join(f"{count} {state}" for state, count in Counter(job.state for job in jobs).most_common())
-    of_all = f"array {asked}: of {how_many(len(jobs), 'task')} {tally}"
+    states: Counter[str] = Counter()
+    for job in jobs:
+        states[job.state] += _tasks(job)
+    tally = ", ".join(f"{count} {state}" for state, count in states.most_common())
+    of_all = f"array {asked}: of {how_many(states.total(), 'task')} {tally}"
     if not failed and not all(job.ended for job in jobs):
         return Chosen(waiting=f"no task of array {asked} has failed so far ({tally})")
     if not failed:
@@ -61,6 +67,12 @@ def _of_array(asked: JobId, jobs: Sequence[SlurmJob]) -> Chosen:
             f"only the first {MOST_TASKS} of {len(failed)} failed tasks are diagnosed; name others as {asked.asked}_[from-to]"
         )
     return Chosen(tuple((job,) for job, _ in failed[:MOST_TASKS]), tuple(notes))
+
+
+def _tasks(job: SlurmJob) -> int:
+    """Tasks that wait together are one job with their list: 6-9, 1,3,5-20:5."""
+    spans = _SPAN.findall(job.array_task)
+    return max(1, sum(len(range(int(a), int(b or a) + 1, max(1, int(step or 1)))) for a, b, step in spans))
 
 
 def _attempt(job: SlurmJob) -> tuple[SlurmJob, str]:
@@ -103,5 +115,8 @@ def summary(jobs: Sequence[SlurmJob], user: Callable[[str], str]) -> str:
         else "",
         how_many(worst.restarts, "restart") if worst.restarts else "",
     ]
-    of = f" {job.name}" * bool(job.name) + f" of {job.user}" * bool(job.user)
+    name = (
+        job.name if _PLAIN.fullmatch(job.name) else f"'{job.name}'"
+    )  # people give any, such as one that ends in passwd
+    of = f" {name}" * bool(job.name) + f" of {job.user}" * bool(job.user)
     return f"{job.het_job or job.id}{of}: {', '.join(filter(None, parts))}"

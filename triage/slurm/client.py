@@ -90,6 +90,9 @@ class Slurm:
         if answer.problem:
             notes.append(_unaccounted(answer))
             return None
+        if not accounting.is_table(answer.text):
+            notes.append("the answer of sacct cannot be read")
+            return None
         return accounting.jobs(answer.text)
 
     def _controller(self, asked: JobId, notes: list[str]) -> tuple[SlurmJob, ...] | None:
@@ -99,7 +102,11 @@ class Slurm:
         if answer.problem:
             notes.append(f"the controller was not asked: {answer.problem}")
             return None
-        return controller.jobs(answer.text)
+        found = controller.jobs(answer.text)
+        if not found:  # a job that it does not know it refuses
+            notes.append("the answer of scontrol cannot be read")
+            return None
+        return found
 
 
 def _unaccounted(answer: Answer) -> str:

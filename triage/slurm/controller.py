@@ -23,12 +23,18 @@ _WHOLE = (
 )
 _PAIR = re.compile(r"(?:^|\s)([A-Za-z][\w/:]{0,40})=(\S*)")
 _REST = re.compile(rf"(?:^|\s)({'|'.join(_WHOLE)})=(.*)$")
+_NUMBER = re.compile(r"\d{1,10}", re.ASCII)
 _USER = re.compile(r"([^()]*)\((\d+)\)")
 
 
 def jobs(text: str) -> tuple[SlurmJob, ...]:
-    """The jobs of the answer, in its order."""
-    return tuple(_job(pairs) for pairs in _blocks(text))
+    """The jobs of the answer, in its order; what has no number or no state is none."""
+    return tuple(_job(pairs) for pairs in _blocks(text) if _is_job(pairs))
+
+
+def _is_job(pairs: Mapping[str, str]) -> bool:
+    numbers = (pairs.get("JobId", ""), *(pairs[name] for name in ("ArrayJobId", "HetJobId") if name in pairs))
+    return all(map(_NUMBER.fullmatch, numbers)) and bool(pairs.get("JobState"))
 
 
 def nodes(text: str) -> tuple[SlurmNode, ...]:

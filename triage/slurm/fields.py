@@ -12,17 +12,19 @@ _DAYS = re.compile(r"(\d{1,9})-(\d{1,9})(?::(\d{1,9}))?(?::(\d{1,9}))?")
 _SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,6})?)([KMGTP]?)")
 _GPUS = re.compile(r"(?:^|,)gres/gpu=(\d{1,9})(?:,|$)")
 _GPUS_OF_KIND = re.compile(r"(?:^|,)gres/gpu:[^=,]{1,80}=(\d{1,9})(?=,|$)")
+_YEARS = range(1970, 2200)  # room on both sides for spans that are added
 _NO_LIMIT = 365 * 86400
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40, "P": 50}
 
 
 def time(text: str) -> datetime | None:
-    """With its time zone; a stamp without one is of this machine's. None for `Unknown` and its like."""
+    """With its time zone; a stamp without one is of this machine's. None for `Unknown` and its like, and what no clock showed."""
     found = _ZONED.fullmatch(text.strip())
     if not found:
         return None
     try:
-        return datetime.fromisoformat(found[1] + (found[2] or "")).astimezone()
+        at = datetime.fromisoformat(found[1] + (found[2] or ""))
+        return at.astimezone() if at.year in _YEARS else None
     except (ValueError, OverflowError, OSError):
         return None
 
