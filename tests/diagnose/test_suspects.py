@@ -274,3 +274,18 @@ def test_what_every_process_reports_is_no_ranks_own_fault(knowledge: Knowledge) 
     assert said(knowledge, *error.split("\n"), *one).suspects.ranks == (3,)
     many = [line for _ in range(8) for line in error.split("\n")]
     assert said(knowledge, *many, ended[0]).suspects.ranks == ()
+
+
+def test_where_all_others_lost_a_peer_it_is_the_rank_that_tells_of_none(knowledge: Knowledge) -> None:
+    steps = "\n".join(f"[rank{{r}}] iteration {n}/ 1000 | loss: 0.1" for n in range(1, 9))
+    peer = "[rank{r}]: RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:525] Read error [10.0.0.2]:3521: Connection reset by peer"
+
+    def log(rank: int, end: str = "") -> LogFile:
+        made = log_file(f"{steps}\n{end}".format(r=rank), f"rank_{rank}.log", rank=rank)
+        return replace(made, lines=tuple(replace(line, rank=rank) for line in made.lines))
+
+    d = judge(job(log(0, peer), log(1), log(2, peer)), knowledge)
+    assert (d.failure_type, d.suspects.ranks) == ("connection-error", (1,))
+    assert "Rank 1 tells of no lost peer" in d.root_cause
+    both = judge(job(log(0, peer), log(1, peer)), knowledge)
+    assert "tells of no lost peer" not in both.root_cause

@@ -13,7 +13,7 @@ from triage.diagnose.facts import Facts, gather, job_of, own_frame
 from triage.diagnose.fingerprint import fingerprint
 from triage.diagnose.made import OWN_CODE
 from triage.diagnose.remedies import fetch_notes, remediation, to_fetch
-from triage.diagnose.suspects import LOCAL_TYPES, NODE_TYPES, suspects, taken_out
+from triage.diagnose.suspects import LOCAL_TYPES, NODE_TYPES, lost_by_all, suspects, taken_out
 from triage.diagnose.verdict import Verdict, decide
 from triage.domain import (
     Cascade,
@@ -123,6 +123,7 @@ def _with_cause(facts: Facts, verdict: Verdict, evidence: list[Evidence], knowle
         *([before.said] if before else []),
         *_consequences(verdict),
         *wording.hang_story(facts.collectives, found),
+        *wording.lost(lost_by_all(facts, root)),
         *flight.told(facts.flight),
         *(
             hang_story.told(facts.hang, facts.log, root.signature, _gpu_at_fault(facts))

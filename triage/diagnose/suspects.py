@@ -46,6 +46,8 @@ def suspects(facts: Facts, root: Candidate | None, others: Sequence[Candidate]) 
         named = _elsewhere(facts, root) or _ranks(facts, root, files) if root.failure_type == "hang" else ()
         ranks = named or facts.flight.culprits or facts.collectives.lagging or quiet.waited_for(facts, (root, *others))
         return Suspects(nodes=quiet.their_nodes(facts, ranks), ranks=ranks)
+    if lost := lost_by_all(facts, root):
+        return Suspects(nodes=quiet.their_nodes(facts, lost), ranks=lost)
     same = [c for c in others if c.failure_type == root.failure_type and c.signature.role == "root"]
     at_fault = any(c.signature.node_fault for c in (root, *same)) or root.failure_type in NODE_TYPES
     # Another line of the same failure may name the node that the cause's own does not.
@@ -68,6 +70,11 @@ def suspects(facts: Facts, root: Candidate | None, others: Sequence[Candidate]) 
         ranks = _elsewhere(facts, root) or facts.flight.culprits or _there(facts, quiet.silent(facts, others), nodes)
     nodes = nodes or taken_out(facts, root, ranks)
     return Suspects(nodes=nodes, ranks=ranks, gpus=gpus if at_fault else ())
+
+
+def lost_by_all(facts: Facts, root: Candidate) -> tuple[int, ...]:
+    """Where nothing but lost peers is told: the few ranks that tell of none."""
+    return quiet.silent(facts, (root,)) if root.signature.role == "cascade" else ()
 
 
 def taken_out(facts: Facts, root: Candidate, ranks: Sequence[int]) -> tuple[str, ...]:

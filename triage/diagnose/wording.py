@@ -113,5 +113,15 @@ def hang_story(state: Collectives, found: Suspects) -> list[str]:
     return told
 
 
+def lost(ranks: Sequence[int]) -> list[str]:
+    """Of ranks that all others lost, and that say nothing of it themselves."""
+    if not ranks:
+        return []
+    who = f"Rank {ranks[0]} tells" if len(ranks) == 1 else f"Ranks {rank_ranges(ranks)} tell"
+    return [
+        f"{who} of no lost peer, and of no error: look there, as the others lost {'it' if len(ranks) == 1 else 'them'}."
+    ]
+
+
 def _upper(text: str) -> str:
     return text[:1].upper() + text[1:]
