@@ -113,9 +113,11 @@ def _step(line: LogLine, text: str) -> Step | None:
     measured = any(w in low for w in _METRIC_WORDS) or _BAR.search(text)
     if not measured or _is_other(text, low):
         return _solver_step(line)
-    numbers = [int(g) for m in _STEP.finditer(text) for g in m.groups() if g]
-    if numbers:
-        return Step(line, numbers[-1] if "it/s" in low or "s/it" in low else numbers[0])
+    found = _STEP.search(text)
+    if found and ("it/s" in low or "s/it" in low):
+        *_, found = _STEP.finditer(text)  # a bar stands behind what is printed before it
+    if found:
+        return Step(line, int(next(g for g in found.groups() if g)))
     return Step(line, None) if "loss" in low and _DECIMAL.search(text) else _solver_step(line)
 
 
