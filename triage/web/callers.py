@@ -38,7 +38,7 @@ def known(request: Request) -> Caller | None:
     return found
 
 
-def reader(
+async def reader(
     request: Request,
     _bearer: Annotated[object, Depends(_BEARER)] = None,
     _session: Annotated[object, Depends(_SESSION)] = None,
@@ -54,7 +54,7 @@ def reader(
     return found
 
 
-def writer(found: Annotated[Caller, Depends(reader)]) -> Caller:
+async def writer(found: Annotated[Caller, Depends(reader)]) -> Caller:
     """Errors: RefusedError."""
     if not found.writes:
         raise RefusedError(403, "this token may only read", "ask for one with the role write")
@@ -69,7 +69,12 @@ def check_form(request: Request, caller: Caller, given: str) -> None:
         )
 
 
+async def here(request: Request) -> State:
+    return state(request)
+
+
 # One `Depends` in each: of several, FastAPI takes the last, and the others would guard nothing.
-Here = Annotated[State, Depends(state)]
+# None of them needs a thread: requests that do without one are answered while all threads wait for a model.
+Here = Annotated[State, Depends(here)]
 Reader = Annotated[Caller, Depends(reader)]
 Writer = Annotated[Caller, Depends(writer)]

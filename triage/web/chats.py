@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -13,8 +14,10 @@ from triage.chat.values import Event
 from triage.errors import TriageError
 from triage.web.access import Caller
 from triage.web.parts import Parts
+from triage.web.places import Places
 
 MOST_OPEN = 200
+MOST_ANSWERS = 12  # at once: a model may take minutes for each
 _KINDS = {"Text": "text", "Cited": "cited", "ToolUsed": "tool", "Asks": "asks", "Note": "note", "Done": "done"}
 
 
@@ -33,6 +36,7 @@ class Chats:
         self._parts = parts
         self._open: OrderedDict[tuple[str, str, int | None], Open] = OrderedDict()
         self._lock = threading.Lock()
+        self._places = Places(MOST_ANSWERS, f"{MOST_ANSWERS} questions are being answered already")
 
     def get(self, caller: Caller, incident: int | None) -> Open:
         """Errors: NotFoundError, StoreError."""
@@ -49,14 +53,13 @@ class Chats:
         return found
 
     def ask(self, found: Open, said: str) -> Iterator[Event]:
-        """Errors: BusyError. Closed before its end, the answer is kept as stopped."""
+        """Errors: BusyError, FullError. Closed before its end, the answer is kept as stopped."""
         if not found.lock.acquire(blocking=False):
             raise BusyError("the last question is being answered still", "wait for its answer")
-        events = found.conversation.ask(said)
         try:
-            yield from events
+            with self._places.one(), closing(found.conversation.ask(said)) as events:
+                yield from events
         finally:
-            events.close()
             found.lock.release()
 
 

@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from triage.errors import NotFoundError, StoreError, TriageError
 from triage.web.metrics import Metrics
+from triage.web.places import FullError
 from triage.web.worker import Worker
 
 Scheduler = Literal["", "slurm", "pod", "k8s-job"]
@@ -59,10 +60,6 @@ class Job:
     @property
     def over(self) -> bool:
         return self.state in ("done", "failed")
-
-
-class FullError(TriageError):
-    """More jobs wait than the queue takes."""
 
 
 class Jobs:

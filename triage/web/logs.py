@@ -16,8 +16,10 @@ from triage.ingest.text import readable
 from triage.redact import redact
 from triage.text import rank_ranges, seen
 from triage.web.parts import Parts
+from triage.web.places import Places
 
 MOST_OPEN = 4
+MOST_READERS = 8  # who wait for a log, or for lines of one
 MOST_LINES = 2000  # of one piece
 MOST_TEXT = 2000  # characters of a line
 
@@ -71,24 +73,26 @@ class Logs:
         self._known: OrderedDict[tuple[int, int], _Known] = OrderedDict()
         self._lock = threading.Lock()
         self._reading = threading.Lock()  # one log is read at a time: the next one who asks may want the same
+        self._places = Places(MOST_READERS, f"{MOST_READERS} requests are reading logs already")
 
     def compressed(self, incident: int) -> Compressed:
-        """Errors: NotFoundError, InputError that says why it cannot be read again."""
+        """Errors: NotFoundError, FullError, InputError that says why it cannot be read again."""
         stored = self._parts.store.get(incident)
         known = self._entry(incident, stored.version)
         if known.compressed is None:
             opened = self._opened(known, incident)
-            with self._reading:
+            with self._places.one(), self._reading:
                 known.compressed = known.compressed or _compressed(self._parts.fold(opened), stored.result)
         return known.compressed
 
     def lines(self, incident: int, file: str, first: int, count: int) -> list[Line]:
-        """At most MOST_LINES. Errors: NotFoundError, InputError."""
+        """At most MOST_LINES. Errors: NotFoundError, FullError, InputError."""
         opened = self._opened(self._entry(incident, self._parts.store.get(incident).version), incident)
         if file not in {f.name for f in opened.log.files}:
             raise NotFoundError("the incident has no such file")
-        raw = itertools.islice(opened.read(file, first), min(count, MOST_LINES))
-        return [Line(line.number, _shown(readable(line.raw))) for line in raw]
+        with self._places.one():  # a line far into a packed file takes its time
+            raw = itertools.islice(opened.read(file, first), min(count, MOST_LINES))
+            return [Line(line.number, _shown(readable(line.raw))) for line in raw]
 
     def _entry(self, incident: int, version: int) -> _Known:
         key = (incident, version)
@@ -101,7 +105,7 @@ class Logs:
 
     def _opened(self, known: _Known, incident: int) -> OpenedLog:
         if known.opened is None:
-            with self._reading:
+            with self._places.one(), self._reading:
                 known.opened = known.opened or self._parts.open_log(incident)
         return known.opened
 

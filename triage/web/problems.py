@@ -15,7 +15,7 @@ from triage.errors import NotFoundError, StoreError, TriageError
 from triage.redact import redact
 from triage.text import seen
 from triage.web.chats import BusyError
-from triage.web.jobs import FullError
+from triage.web.places import FullError
 from triage.web.uploads import NoRoomError
 
 _CODES: tuple[tuple[type[TriageError], int], ...] = (
