@@ -16,7 +16,7 @@ job=$(sbatch --parsable train.sh) && job=${{job%%;*}} && sbatch --dependency=aft
 @dataclass(frozen=True, slots=True)
 class Epilog:
     """What the script is made with. triage: the program; slots: diagnoses at a time on one machine; most, gather: seconds,
-    for one diagnosis and to wait for more tasks of an array."""
+    for one diagnosis and to wait for more tasks of an array; waiting: jobs that wait for theirs."""
 
     triage: str
     settings: str = "/etc/triage/epilog.env"
@@ -25,12 +25,13 @@ class Epilog:
     slots: int = 2
     most: int = 900
     gather: int = 60
+    waiting: int = 200
 
     def script(self) -> str:
         text = resources.files("triage.slurm").joinpath("epilog.sh").read_text("utf-8")
         told = {
             "TRIAGE": self.triage, "SETTINGS": self.settings, "LOG": self.log, "RUN_AS": self.run_as,
-            "SLOTS": self.slots, "MOST": self.most, "GATHER": self.gather,
+            "SLOTS": self.slots, "MOST": self.most, "GATHER": self.gather, "WAITING": self.waiting,
         }  # fmt: skip
         for name, value in told.items():
             text = text.replace(f"@{name}@", shlex.quote(str(value)))

@@ -5,8 +5,9 @@
 # EpilogSlurmctld= it runs beside the controller, once a job, and sees jobs whose node is gone as well. It never delays or
 # fails an epilog: the work is done in the background, within bounds, and the exit code is always 0.
 #
-# Settings of triage (TRIAGE_NOTIFY, TRIAGE_DATABASE_URL ...) stand as NAME=value lines in the file below. Where they hold
-# secrets, set RUN_AS to an account of yours that may read the logs: what a user runs, a user can see.
+# Settings of triage (TRIAGE_NOTIFY, TRIAGE_DATABASE_URL ...) stand as NAME=value lines in the file below, each taken as it
+# stands; no shell reads it. Where they hold secrets, set RUN_AS to an account of yours that may read the logs: what a user
+# runs, a user can see.
 
 TRIAGE=@TRIAGE@
 SETTINGS=@SETTINGS@
@@ -14,6 +15,7 @@ LOG=@LOG@
 RUN_AS=@RUN_AS@      # empty: the job's own user
 SLOTS=@SLOTS@        # diagnoses at a time on this machine
 MOST=@MOST@          # seconds for one
+WAITING=@WAITING@    # jobs that wait for a diagnosis at a time on this machine; more are left out, and the log says so
 STATE=/run/triage-epilog
 
 folder() { # a folder of our own to hold locks, somewhere
@@ -25,11 +27,47 @@ folder() { # a folder of our own to hold locks, somewhere
 
 say() { echo "$(date '+%Y-%m-%dT%H:%M:%S') job $SLURM_JOB_ID: $*"; }
 
+settings() { # exports them; one whole value may stand in quotes
+    [ -e "$SETTINGS" ] || return
+    number=0
+    while read -r line || [ -n "$line" ]; do
+        number=$((number + 1))
+        case $line in '' | '#'*) continue ;; esac
+        line=${line#export }
+        name=${line%%=*} value=${line#*=}
+        case $name in
+        "$line" | '' | [0-9]* | *[!A-Za-z0-9_]*)
+            say "line $number of $SETTINGS is not NAME=value and was left out"
+            continue
+            ;;
+        esac
+        case $value in
+        \'*\') value=${value#\'} value=${value%\'} ;;
+        \"*\") value=${value#\"} value=${value%\"} ;;
+        esac
+        export "$name=$value"
+    done <"$SETTINGS"
+}
+
+may_wait() { # $1: the folder; counts those whose process is still there
+    [ -n "$1" ] || return 0
+    mine=$1/waiting.$$
+    (: >"$mine") || return 0
+    trap 'rm -f "$mine"' EXIT
+    for place in "$1"/waiting.*; do
+        kill -0 "${place##*.}" 2>/dev/null || rm -f "$place"
+    done
+    set -- "$1"/waiting.*
+    [ $# -le "$WAITING" ] && return
+    say "$WAITING others wait for a diagnosis; if this job failed, run: $TRIAGE diagnose --job $SLURM_JOB_ID"
+    return 1
+}
+
 ended() { # waits until the job is in its last state; tells the array that it is a task of
-    for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    for pause in 1 2 4 8 15 30; do
         said=$(timeout 20 scontrol show job "$SLURM_JOB_ID" 2>/dev/null)
         state=$(echo "$said" | sed -n 's/^   JobState=\([A-Z_]*\).*/\1/p' | head -n 1)
-        case $state in COMPLETING | RUNNING | "") sleep 3 ;; *) break ;; esac
+        case $state in COMPLETING | RUNNING | "") sleep $pause ;; *) break ;; esac
     done
     array=$(echo "$said" | sed -n '1s/^JobId=[0-9]* ArrayJobId=\([0-9]*\) .*/\1/p')
     [ "$state" != COMPLETED ]
@@ -60,23 +98,24 @@ diagnose() { # $1: what to diagnose
 work() {
     cd /
     export PATH="$PATH:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin" # the controller gives none
-    if [ -r "$SETTINGS" ]; then
-        set -a
-        # shellcheck disable=SC1090
-        . "$SETTINGS"
-        set +a
-    fi
-    first_node && ended || return
-    place=$(folder)
+    settings
+    first_node || return
+    locks=$(folder)
+    may_wait "$locks" && ended || return
     job=${array:-$SLURM_JOB_ID}
-    if [ -n "$array" ] && [ -n "$place" ]; then # one diagnosis for all tasks that fail within a while
-        mkdir "$place/array.$job" 2>/dev/null || return
+    if [ -n "$array" ] && [ -n "$locks" ] && (: >>"$locks/tasks.$job"); then # one diagnosis for all that fail within a while
+        exec 8>>"$locks/tasks.$job" # a lock ends with its process, whatever ends that
+        flock -n 8 || return
         sleep @GATHER@
-        rmdir "$place/array.$job"
+        rm -f "$locks/tasks.$job"
+        exec 8>&-
     fi
-    lock=$place/slot.$((SLURM_JOB_ID % SLOTS))
-    [ -n "$place" ] && (: >>"$lock") || lock=$0
-    (flock -w 3600 9 && diagnose "$job") 9<"$lock"
+    lock=$locks/slot.$((SLURM_JOB_ID % SLOTS))
+    [ -n "$locks" ] && (: >>"$lock") || lock=$0
+    (
+        flock -w 3600 9 || { say "no turn within an hour; run: $TRIAGE diagnose --job $job"; exit; }
+        diagnose "$job"
+    ) 9<"$lock"
 }
 
 case $1 in
@@ -90,5 +129,5 @@ case $1 in
     # Slurm kills the epilog's process group once it ends: wait until the work is in a session of its own and closes 3.
     : "$(setsid "$0" --work 3>&1 </dev/null >>"$LOG" 2>&1 &)"
     ;;
-esac 2>/dev/null
+esac
 exit 0
