@@ -317,6 +317,7 @@ def test_a_tracker_that_names_a_broken_one_is_told(tmp_path: Path) -> None:
     ("layout", "tracker", "holds", "said"),
     [
         ("Megatron", "latest_checkpointed_iteration.txt", b"12", "names 12, which is not there: write 1200 into it"),
+        ("Megatron", "latest_checkpointed_iteration.txt", b"700", "any more, and the save of 1200 may not have ended"),
         ("Megatron", "latest_checkpointed_iteration.txt", b"", "is empty: Megatron reads it first and stops"),
         ("Megatron", "latest_checkpointed_iteration.txt", b"\0\xff", "write 1200 into it"),
         ("Megatron", "latest_checkpointed_iteration.txt", b"release", "says release"),

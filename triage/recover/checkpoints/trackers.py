@@ -53,7 +53,15 @@ def notes(chosen: Checkpoint, found: Sequence[Checkpoint], names: Collection[str
         if there:
             yield f"{tracker} names {step}, which is {there.state}: name step {unit.step} when you resume"
         else:
-            yield f"{tracker} names {step}, which is not there: write {wanted} into it"
+            yield f"{tracker} names {step}, which is not there{_doubt(step, unit.step)}: write {wanted} into it"
+
+
+def _doubt(step: int, chosen: int) -> str:
+    """An older step that is no beginning of the chosen one's number was whole, and may since have been deleted."""
+    older = step < chosen and not str(chosen).startswith(str(step))
+    return (
+        f" any more, and the save of {chosen} may not have ended: see that every rank wrote its part" if older else ""
+    )
 
 
 def _said(unit: Unit, names: Collection[str], probe: Probe) -> str | None:
