@@ -199,3 +199,17 @@ def test_names_of_nodes_may_stand_apart_and_never_run_together() -> None:
     for wrong in ("", " , ", "gpu1 ALL", "gpu1;reboot", "gpu1 gpu["):
         with pytest.raises(UsageError):
             named(wrong)
+
+
+def test_where_no_node_can_be_tested_the_plan_says_so() -> None:
+    between = {"failure_type": "nccl-timeout", "suspects": {"nodes": []}}
+    (note,) = [note for note in made(**between).notes if "not known" in note]
+    assert "sacct -X -j 4711" in note and "triage recover node-test --nodes LIST --incident 12" in note
+    assert not any("not known" in note for note in made(case={"nodes": ("n1", "n2")}, **between).notes)
+    assert not any("tests none" in note for note in made().notes)
+
+
+def test_a_kill_switch_that_is_not_used_is_told() -> None:
+    case = {"kill_switch": "/x/stop"}
+    assert any("--kill-switch was left out" in note for note in made(case=case).notes)
+    assert not any("--kill-switch" in note for note in made(case=case, outcome="hung").notes)

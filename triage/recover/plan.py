@@ -67,6 +67,11 @@ class Case:
         return tuple(dict.fromkeys(short(node) for node in named if is_name(node)))
 
     @property
+    def testable(self) -> tuple[str, ...]:
+        """The job's nodes as far as they are known."""
+        return tuple(node for node in self.nodes if is_name(node))
+
+    @property
     def strangers(self) -> tuple[str, ...]:
         """Accused, and none of the job's nodes as far as these are known: whoever writes into a log could name them."""
         return tuple(dict.fromkeys(node for node in self._accused if not self._of_job(node)))
@@ -167,8 +172,8 @@ def _look(case: Case) -> Iterator[Step]:
 def _nodes(case: Case) -> Iterator[Step]:
     """Nodes that the evidence accuses are drained; where it accuses none and the fault lies between them, they are tested."""
     accused = case.suspects
-    known = tuple(node for node in case.nodes if is_name(node))
-    if not accused and case.type in _BETWEEN and len(known) > 1 and case.scheduler in ("slurm", ""):
+    known = case.testable
+    if _to_be_tested(case) and len(known) > 1:
         argv = (
             *case.triage,
             "recover",
@@ -208,6 +213,10 @@ def _nodes(case: Case) -> Iterator[Step]:
         )
 
 
+def _to_be_tested(case: Case) -> bool:
+    return not case.suspects and case.type in _BETWEEN and case.scheduler in ("slurm", "")
+
+
 def _before(result: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(map(str, (result.get("recurrence") or {}).get("incidents", ())))[:3]
 
@@ -215,6 +224,14 @@ def _before(result: Mapping[str, Any]) -> tuple[str, ...]:
 def _notes(case: Case, allowed: Budget) -> Iterator[str]:
     if case.strangers:
         yield f"{', '.join(case.strangers)} is named by the log and is none of the job's nodes: the plan leaves it alone."
+    if _to_be_tested(case) and not case.testable:
+        ask = f" (`sacct -X -j {case.job} --format=NodeList%60`)" if case.scheduler == "slurm" and case.job else ""
+        yield (
+            f"{case.type} tells of a fault between the nodes, and the job's nodes are not known, so the plan tests none: find them{ask}, run"
+            f" `triage recover node-test --nodes LIST --incident {case.incident}`, and plan again --without those that it names."
+        )
+    if case.kill_switch and case.result.get("outcome") != "hung":
+        yield "--kill-switch was left out: it ends a job that hangs, and this one has ended."
     if case.result.get("outcome") == "hung" and case.scheduler in ("slurm", ""):
         yield from hung.NOBODY
     if allowed.restart:
