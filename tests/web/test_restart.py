@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import threading
 import time
 from pathlib import Path
@@ -65,3 +66,24 @@ def test_an_open_stream_does_not_keep_it_from_ending(tmp_path: Path) -> None:
         assert done.wait(30)
     finally:
         serving.kill(found)
+
+
+def test_a_model_that_never_answers_does_not_keep_it_from_ending(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as model:
+        url = f"http://127.0.0.1:{model.getsockname()[1]}/v1"
+        found = serving.start(tmp_path, TRIAGE_LLM="openai:slow", TRIAGE_LLM_BASE_URL=url)
+        answers: list[httpx.Response] = []
+        try:
+            with found.client() as client:
+                asked = threading.Thread(
+                    target=lambda: answers.append(client.post("/api/v1/chat", json={"said": "why does it rain there?"}))
+                )
+                asked.start()
+                model.settimeout(60)
+                held, _ = model.accept()
+                with held:
+                    assert found.end() == 0
+                    asked.join(30)
+        finally:
+            serving.kill(found)
+    assert [(a.status_code, a.json()["error"]) for a in answers] == [(503, "the server ends")]

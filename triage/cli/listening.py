@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
+import sys
+import threading
+from contextlib import suppress
 from typing import Any
 
 import uvicorn
@@ -41,6 +45,23 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         if not self.should_exit:
             output.note(self._told)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """A thread that waits for a model cannot be ended, so soon after this the process is."""
+        await super().shutdown(sockets)
+        late = threading.Timer(QUICKLY, self._end)
+        late.daemon = True
+        late.start()
+
+    def _end(self) -> None:
+        with suppress(OSError):
+            sys.stderr.flush()
+        os._exit(self.code)
+
+    @property
+    def code(self) -> int:
+        """Of the process, once it has ended."""
+        return 130 if self.interrupted else 0
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         self.interrupted = sig == signal.SIGINT

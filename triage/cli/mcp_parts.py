@@ -48,7 +48,7 @@ def _over_http(service: Service, port: int, token: str) -> int:
     told = f"serving http://{LOOPBACK}:{at.getsockname()[1]}/mcp{'' if token else f' with the token {own}'}; Ctrl-C ends it"
     server = listening.Server(Guarded(service.server.streamable_http_app(host=LOOPBACK), own), told)
     server.run(sockets=[at])
-    return service.ended(130 if server.interrupted else 0)
+    return service.ended(server.code)
 
 
 @contextmanager

@@ -87,7 +87,7 @@ def run(chosen: Settings, known: Sequence[Token], host: str, port: int, names: t
         told = f"serving {place}" + (f"/login?token={own}" if own else "") + "; Ctrl-C ends it"
         server = listening.Server(app.create(parts, options), told)
         server.run(sockets=[opened_at])
-    return 130 if server.interrupted else 0
+    return server.code
 
 
 def _parts(chosen: Settings, opened: Opened, access_: Access) -> Parts:

@@ -70,6 +70,8 @@ class Guard:
 
         try:
             await self._guarded(scope, receive, sent, lambda: code)
+        except asyncio.CancelledError:  # by the server's end alone
+            await (sent({"type": "http.response.body"}) if code else _refuse(sent, 503, "the server ends", "ask again"))
         finally:
             route = getattr(scope.get("route"), "path", "other")
             self._metrics.requests.labels(_method(scope), route, code).inc()
