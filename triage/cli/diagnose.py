@@ -93,7 +93,7 @@ def diagnose(
 
     def to_diagnose(home: Path | None) -> AbstractContextManager[list[Case]]:
         if not in_cluster:
-            return tasks.cases(job, paths or (), home)
+            return tasks.cases(job, paths or (), home, output.teller(quiet))
         asked = kube_job.Wanted(pod, k8s_job, namespace, context)
         return kube_job.cases(asked, paths or (), home, settings.offline, output.teller(quiet))
 

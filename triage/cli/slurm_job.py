@@ -13,7 +13,7 @@ from triage.cli.who import user_of
 from triage.domain import SlurmJob
 from triage.errors import InputError
 from triage.ingest.streams import Input
-from triage.parts import AskedJob
+from triage.parts import AskedJob, Tell
 from triage.redact import redact
 from triage.slurm import account, choose, ids, logs
 from triage.slurm.client import Found, Slurm
@@ -24,13 +24,16 @@ _ELSEWHERE = "is it of another cluster (SLURM_CLUSTERS), or older than what Slur
 
 
 @contextmanager
-def cases(text: str, paths: Sequence[str], home: Path | None, slurm: Slurm | None = None) -> Iterator[list[Case]]:
+def cases(
+    text: str, paths: Sequence[str], home: Path | None, slurm: Slurm | None = None, tell: Tell = lambda _text: None
+) -> Iterator[list[Case]]:
     """The diagnoses to make for a job id: one, or one for each failed task of an array.
 
     paths: further files; home: where the texts of Slurm are kept, None to drop them at the end.
     Errors: UsageError for what is no id, InputError when the job is not known, has not begun or left nothing to read.
     """
     asked, slurm = ids.parse(text), slurm or Slurm()
+    tell(f"asking Slurm for job {asked}")
     found = slurm.jobs(asked)
     if not found.jobs:
         yield [_unknown(asked, found, paths)]
@@ -41,7 +44,10 @@ def cases(text: str, paths: Sequence[str], home: Path | None, slurm: Slurm | Non
             chosen.waiting, f"`triage watch --job {asked.asked}` follows it; a job is diagnosed once it has ended"
         )
     with folder(home, FOLDER) as place:
-        made = [(group, _case(group, paths, slurm, found, place)) for group in chosen.groups]
+        made = []
+        for group in chosen.groups:
+            tell(f"looking for the logs of job {group[0].id}")
+            made.append((group, _case(group, paths, slurm, found, place)))
         yield [_told(case, group, chosen, found) for group, case in made]
 
 

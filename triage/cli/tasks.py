@@ -14,7 +14,7 @@ from triage.cli import slurm_job, wiring
 from triage.cli.case import Case
 from triage.config import Settings
 from triage.domain import Diagnosis, Folded, JobLog
-from triage.parts import Explain, Parts
+from triage.parts import Explain, Parts, Tell
 
 if TYPE_CHECKING:
     from triage.evidence.profile import GoodRun
@@ -33,9 +33,11 @@ class Task:
     document: dict[str, Any]
 
 
-def cases(job: str | None, paths: Sequence[str], home: Path | None) -> AbstractContextManager[list[Case]]:
+def cases(
+    job: str | None, paths: Sequence[str], home: Path | None, tell: Tell = lambda _text: None
+) -> AbstractContextManager[list[Case]]:
     """What is to be diagnosed: the files, or what the job's id names. Errors: as those of slurm_job.cases."""
-    return nullcontext([Case(None, tuple(paths))]) if job is None else slurm_job.cases(job, paths, home)
+    return nullcontext([Case(None, tuple(paths))]) if job is None else slurm_job.cases(job, paths, home, tell=tell)
 
 
 def diagnose(
@@ -44,12 +46,17 @@ def diagnose(
     """Those that failed alike together, the most common failure first. live: a job that still runs is recorded too."""
     parts = replace(parts, explain=_once_a_failure(parts.explain)) if len(found) > 1 else parts
     done = []
-    for case in found:
+    for at, case in enumerate(found, 1):
         own = wiring.for_job(parts, chosen, case, new)
+        own = replace(own, tell=_of_many(parts.tell, at, len(found))) if len(found) > 1 else own
         own = own if live or not case.live else replace(own, record=None, keep=None)
         result, made = pipeline.diagnose(case.paths, own, good)
         done.append(Task(result.job, case.state, result, made))
     return _in_order(done)
+
+
+def _of_many(tell: Tell, at: int, count: int) -> Tell:
+    return lambda text: tell(f"task {at} of {count}: {text}")
 
 
 def _in_order(tasks: Sequence[Task]) -> list[list[Task]]:

@@ -37,6 +37,8 @@ def is_table(text: str) -> bool:
 
 
 def _latest(attempts: Sequence[SlurmJob]) -> SlurmJob:
+    if len(attempts) == 1:
+        return attempts[0]
     *earlier, last = sorted(attempts, key=lambda job: job.submit or job.start or _LATEST)
     return replace(last, earlier=tuple(earlier), restarts=max(last.restarts, len(earlier)))
 

@@ -5,6 +5,7 @@ python-hostlist does this too, but under the GPL.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.:-]*")
 _NOBODY = frozenset({"", "(null)", "None", "None assigned", "N/A", "Unknown", "n/a"})
 
 
+@functools.lru_cache(maxsize=16)  # the tasks of an array name the same nodes over and over
 def expand(text: str) -> tuple[str, ...]:
     """The nodes in their order, without repeats, at most MOST_NODES; what is no list of nodes gives ()."""
     text = text.strip()
