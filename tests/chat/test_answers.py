@@ -139,6 +139,19 @@ def test_places_that_are_not_there_are_said_so() -> None:
     assert "There is no E99; there are E1, E2" in said(ask("/evidence 99"))
 
 
+@pytest.mark.parametrize("what", ["gpu-999", "-1", "abc"])
+def test_what_is_nowhere_in_the_log_is_not_taken_for_something_else(what: str) -> None:
+    events = ask(f"/log {what}")
+    assert said(events).startswith(f"{what} is no rank, node or file of this log; there are nodes ")
+    assert "gpu-042.dmesg" in said(events)
+    assert cited(events) == []
+    assert cited(ask("/log gpu-042.dmesg -5")) == []
+
+
+def test_the_same_nodes_are_refused_with_the_first_word() -> None:
+    assert said(ask("can I just restart it on the same nodes?")).startswith("Not on the same nodes: leave out gpu-042")
+
+
 def test_a_log_that_has_gone_leaves_what_was_cited() -> None:
     talk_of = asker(talk(subject(log=False)))
 

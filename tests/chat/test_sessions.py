@@ -179,6 +179,30 @@ def test_an_outcome_that_is_told_in_words_is_asked_for(site: Site) -> None:
     assert site.incidents.get(site.incident).verdicts == ()
 
 
+@pytest.mark.parametrize("asked", ["why?", "is it the network", "write the handover", "help"])
+@pytest.mark.parametrize("before", [(), ("corrected",)])
+def test_a_question_is_answered_though_an_outcome_is_asked_for(site: Site, before: tuple[str, ...], asked: str) -> None:
+    conversation = site.talk(site.subject())
+    ask = asker(conversation)
+    asked = f"{asked}?" if before and not asked.endswith("?") else asked  # a cause may be told in any words
+    plain = said(asker(site.talk(site.subject()))(asked))
+    for told in ("/resolve", *before):
+        ask(told)
+
+    assert said(ask(asked)) == f"Nothing is recorded; /resolve takes it up again.\n{plain}"
+    assert conversation.form is None
+
+
+def test_a_question_is_no_outcome_and_a_yes_to_whether_it_was_right_is(site: Site) -> None:
+    conversation = site.talk(site.subject())
+    ask = asker(conversation)
+    ask("how long until it is fixed?")
+    assert conversation.form is None
+    ask("it was a bad riser card, we replaced it and it worked")
+    assert conversation.form is not None
+    assert asks(ask("yes")) == "What fixed it? (- for nothing)"
+
+
 @pytest.mark.parametrize("answer", ["no", "cancel", "why?", "hmm", "/evidence"])
 def test_nothing_is_recorded_without_a_yes(site: Site, answer: str) -> None:
     conversation = site.talk(site.subject())
@@ -225,6 +249,7 @@ def test_commands_are_known_by_their_beginning_and_others_are_not(site: Site) ->
     ask = asker(site.talk(site.subject()))
 
     assert said(ask("/ev 1")) == said(ask("/evidence 1"))
+    assert said(ask("/re")) == "/re may be /remedy, /resolve, /report; give more of it.\n"
     assert said(ask("/nonsense")).startswith("There is no /nonsense; there are /evidence")
     assert done(ask("/quit")).quit
     assert all(name in said(ask("/help")) for name in ("/evidence", "/log", "/resolve", "/incidents"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from triage.chat import codes, intents, on_cause, on_course, on_log, on_past, on_remedy
+from triage.chat import codes, intents, on_cause, on_course, on_log, on_past, on_remedy, places
 from triage.chat.desk import Desk
 from triage.chat.said import say
 from triage.chat.values import Event, Subject
@@ -25,7 +25,7 @@ def intent_of(said: str, desk: Desk, likeness: bool = True) -> str:
     """What a question about an incident asks for; "" where it is not known. likeness: by the embedding too."""
     if codes.names_a_code(said) or codes.names_a_label(said, desk.labels):
         return CODES
-    if on_log.names_log(said):
+    if places.names_log(said):
         return LOG
     found = intents.of_question(said)
     if found in ("why", "", "lost") and _could_be(said, desk.labels, by_id=found == "lost"):

@@ -66,6 +66,8 @@ def run(name: str, rest: str, subject: Subject | None, desk: Desk) -> Iterator[E
         yield from on_history.incidents(desk.incidents, on_history.filters(rest, desk.labels))
     elif name == "/stats":
         yield from on_history.stats(desk.incidents, on_history.filters(rest, desk.labels))
+    elif name not in ALL and (near := [known for known in ALL if known.startswith(name)]):
+        yield say(f"{name} may be {', '.join(near)}; give more of it.")
     elif name not in ALL:
         yield say(f"There is no {name}; there are {', '.join(ALL)}.")
     elif subject is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import asdict, replace
 
-from triage.chat import answers, commands, intents, on_history, on_log, on_remedy, outcome
+from triage.chat import answers, commands, intents, on_history, on_remedy, outcome, places
 from triage.chat.desk import Desk
 from triage.chat.history_brief import HistoryDesk
 from triage.chat.outcome import Form
@@ -193,9 +193,9 @@ class Conversation:
 
     def _of_incident(self, subject: Subject, said: str) -> Iterator[Event]:
         model_set = self._desk.talker is not None
-        intent = answers.LOG if on_log.names_one(subject, said) else ""
+        intent = answers.LOG if places.names_one(subject, said) else ""
         intent = intent or answers.intent_of(said, self._desk, likeness=not model_set)
-        intent = intent or (answers.NODE if on_log.names_node(subject, said) else "")
+        intent = intent or (answers.NODE if places.names_node(subject, said) else "")
         if intent == answers.RESOLVE and not model_set:
             yield from self._resolve(subject, "")
         elif model_set and intent not in ("help", "thanks"):
@@ -246,13 +246,16 @@ class Conversation:
             yield say("Nothing is recorded.")
             return not is_command
         if form.asked == "confirm":
+            self._form = None
             if word not in outcome.YES:
-                self._form = None
                 yield say("Nothing is recorded: that was no yes.")
                 return False
-            self._form = None
             yield from self._record(form, subject)
             return True
+        if outcome.is_else(form, said):
+            self._form = None
+            yield say("Nothing is recorded; /resolve takes it up again.")
+            return False
         if problem := form.take(said):
             yield say(f"{sentence(problem)} (no: record nothing)")
         yield form.next(subject)

@@ -20,7 +20,7 @@ _PROGRAM = (
 _WORDS: tuple[tuple[str, str], ...] = (
     ("help", r"^(?:help|hi|hello|hey|\?+|what can (?:i|you)\b.*|how do(?:es)? (?:this|i use)\b.*)$"),
     ("thanks", r"^(?:thanks?|thank you|thx|ok(?:ay)?|great|good|cool|perfect|nice)\b[\s!.]*$"),
-    ("resolve", r"\b(?:record|note down|mark|save|close|log)\b.{0,60}\b(?:fix\w*|drain\w*|work\w*|solved|resolved|outcome|confirmed|rejected|verdict)\b|\b(?:it|this|that) (?:is|was|has been) (?:now )?(?:fixed|resolved|solved|confirmed)\b|^we (?:fixed|drained|replaced|solved|resolved|reseated|rebooted)\b|^(?:you were|the diagnosis was|that was) (?:right|wrong|correct)\b"),
+    ("resolve", r"\b(?:record|note down|mark|save|close|log)\b.{0,60}\b(?:fix\w*|drain\w*|work\w*|solved|resolved|outcome|confirmed|rejected|verdict)\b|\b(?:it|this|that) (?:is|was|has been) (?:now )?(?:fixed|resolved|solved|confirmed)\b|^we (?:fixed|drained|replaced|solved|resolved|reseated|rebooted)\b|\bwe (?:fixed|drained|replaced|swapped|reseated|rebooted|changed)\b.{1,60}\b(?:work(?:s|ed)|fine|runs|running|helped|solved)\b|^(?:you were|the diagnosis was|that was) (?:right|wrong|correct)\b"),
     ("handover", r"\bhand(?:ing)?[ -]?(?:it )?over\b|\b(?:write|make|draft|give me|prepare)\b.{0,30}\b(?:summary|ticket|report|post.?mortem|message|note|update|mail|email)\b|\bsumm?ari[sz]e\b|\bnext shift\b|\btl;?dr\b"),
     ("fixed", rf"\b(?:fix(?:ed|es)?|solved?|resolved?|helped?|worked|did (?:we|they|you|i) do|done about)\b.{{0,40}}\b{_LAST_TIME}\b|{_LAST_TIME}.{{0,40}}\b(?:fix|solv|resolv|help|did (?:we|they|you|i) do)|\bwhat (?:has |have )?(?:fixed|solved|helped|resolved)\b|\b(?:known|past|previous|earlier) fix(?:es)?\b|\bhow (?:was|were|did) .{{0,30}}\b(?:fixed|solved|resolved|fix|solve|resolve)\b"),
     ("before", r"\b(?:happen\w*|seen?|saw|had|fail\w*|occur\w*|broke\w*|hit|know\w*|met)\b.{0,40}\b(?:before|already|again|previously|earlier|in the past|other jobs?|elsewhere)\b|\bfirst time\b|\bhow (?:often|many times)\b|\brecurr\w*|\brepeat\w*|\bagain\?|\bsimilar\b|\bothers? like (?:this|it)\b|\b(?:any(?:one|body)|who|what) else (?:is |was |were )?(?:affected|hit|down|failing)\b|\bother (?:jobs|users)\b|\bnew (?:failure|problem|issue)\b|\bknown (?:issue|problem|failure)\b|\b(?:history|past) of (?:this|it)\b"),
@@ -42,6 +42,8 @@ _WORDS: tuple[tuple[str, str], ...] = (
     ("why", r"\b(?:why|cause[ds]?|reason|what (?:went )?wrong|what(?:'?s| is| was)? ?(?:the )?(?:wrong|happen\w*|going on|up|broken|the (?:problem|matter|issue|error|failure|cause|verdict|diagnosis))|explain|root|killed|kill it|died|die|crash\w*|fail\w*|broke|hung|hang|stuck|verdict|diagnosis|tell me (?:more|about))\b"),
 )  # fmt: skip
 _COMPILED = [(name, re.compile(pattern, re.IGNORECASE)) for name, pattern in _WORDS]
+_ASKS = re.compile(r"(?i)\?\s*$|^(?:how|when|why|what|who|which|where|is|was|are|were|did|has|have|does)\b")
+_REQUESTS = re.compile(r"(?i)^(?:please )?(?:can|could|would|will) (?:you|we|i)\b")
 _HISTORY_WORDS: tuple[tuple[str, str], ...] = (
     ("help", _WORDS[0][1]),
     ("thanks", _WORDS[1][1]),
@@ -78,7 +80,12 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
 
 def of_question(said: str) -> str:
     """The name of what a question about an incident asks for, by its words; "" where they do not tell."""
-    return _first(_COMPILED, said)
+    tells = not is_question(said) or _REQUESTS.match(said)
+    return _first(_COMPILED if tells else [known for known in _COMPILED if known[0] != "resolve"], said)
+
+
+def is_question(said: str) -> bool:
+    return _ASKS.search(said[-MOST_ASKED:].strip()) is not None
 
 
 def of_history(said: str) -> str:

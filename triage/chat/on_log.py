@@ -9,21 +9,17 @@ from typing import Any
 
 from triage.agents.tools.kit import ToolError
 from triage.agents.tools.on_log import LogTools
+from triage.chat import places
 from triage.chat.said import cite, cited, of_role, ranks_of, say, whose
 from triage.chat.values import Cited, Event, Note, OpenedLog, Subject
 from triage.domain import LogFile, LogLine
 from triage.errors import TriageError
-from triage.evidence.known import known_nodes, known_ranks
+from triage.evidence.known import known_ranks
 from triage.evidence.timeline import same_host
 from triage.text import rank_ranges
 
 AROUND = 8  # lines before and after a place
 OF_RANK = 24  # lines of a rank
-_EVIDENCE = re.compile(r"(?i)\bE(\d{1,4})\b")
-_PLACE = re.compile(r"([^\s:()\[\],;'\"`]{1,300}):(\d{1,9})\b")
-_TRACEBACK = re.compile(r"(?i)\b(?:traceback|stack ?trace|exception|call stack)\b")
-_CLOCK = re.compile(r"(?<![\d:])(\d{1,2}:\d\d(?::\d\d)?)(?![\d:])")
-_RANK = re.compile(r"(?i)\b(?:rank|ranks|r)[ #:=]{0,2}(\d{1,7})\b")
 
 
 def evidence(subject: Subject, name: str = "") -> Iterator[Event]:
@@ -70,23 +66,23 @@ def place(subject: Subject, file: str, line: int, around: int = AROUND) -> Itera
 
 def around_failure(subject: Subject, said: str) -> Iterator[Event]:
     """What a rank, a node or a file says around the failure; said: names one, or nothing: then around the first line of the cause."""
-    if found := _EVIDENCE.search(said):
+    if found := places.EVIDENCE.search(said):
         yield from evidence(subject, f"E{found[1]}")
         return
-    if (found := _PLACE.search(said)) and not re.fullmatch(r"[\d.]+", found[1]):
+    if (found := places.PLACE.search(said)) and not re.fullmatch(r"[\d.]+", found[1]):
         yield from place(subject, found[1], int(found[2]))
         return
-    if _TRACEBACK.search(said):
+    if places.TRACEBACK.search(said):
         yield from _traceback(subject)
         return
-    if clock := _CLOCK.search(said):
+    if clock := places.CLOCK.search(said):
         yield from _at(subject, clock[1])
         return
-    rank = _RANK.search(said)
+    rank = places.RANK.search(said)
     if rank:
         yield from of_rank(subject, int(rank[1]))
         return
-    name = _named(subject, said)
+    name = places.named(subject, said)
     if name and name in subject.result.get("files", ()):
         yield from of_file(subject, name)
     elif name:
@@ -99,7 +95,7 @@ def around_failure(subject: Subject, said: str) -> Iterator[Event]:
 
 def about_node(subject: Subject, said: str) -> Iterator[Event]:
     """Whether a node that a question names is blamed, and by which lines."""
-    node = _named(subject, said)
+    node = places.named(subject, said)
     mine = [e for e in subject.evidence if e.get("node") == node or node in e["text"]]
     if node in subject.result["suspects"]["nodes"]:
         yield say(f"{node} is suspected:")
@@ -112,22 +108,22 @@ def about_node(subject: Subject, said: str) -> Iterator[Event]:
         yield from of_node(subject, node)
 
 
-def names_node(subject: Subject, said: str) -> bool:
-    name = _named(subject, said)
-    return bool(name) and name not in subject.result.get("files", ())
-
-
 def log(subject: Subject, what: str, line: str = "") -> Iterator[Event]:
     """/log RANK|FILE|NODE [LINE]."""
-    if what.lower().removeprefix("rank").isdigit():
+    if what.lower().removeprefix("rank").isdecimal():
         yield from of_rank(subject, int(what.lower().removeprefix("rank")))
         return
-    if line.isdigit():
+    if line and not line.isdecimal():
+        yield say(f"{line} is no number of a line; /log RANK|FILE|NODE [LINE].")
+        return
+    if line:
         yield from place(subject, what, int(line))
         return
     files = [name for name in subject.result.get("files", ()) if name == what or name.endswith(what)]
     if what and len(files) == 1:
         yield from of_file(subject, files[0])
+    elif what and not places.is_place(subject, what):
+        yield say(f"{what} is no rank, node or file of this log{places.there(subject)}.")
     else:
         yield from around_failure(subject, what)
 
@@ -246,27 +242,6 @@ def _is_of(line: LogLine, file: LogFile, rank: int) -> bool:
     return rank == (line.rank if line.rank is not None else file.rank)
 
 
-def _named(subject: Subject, said: str) -> str:
-    """The file or node that a question names."""
-    words = [word.strip("?!.,;:'\"`()") for word in said.split()]
-    files = subject.result.get("files", ())
-    for word in words:
-        ends = [name for name in files if name == word or (len(word) > 3 and name.endswith(word))]
-        if len(ends) == 1:
-            return str(ends[0])
-    nodes = _nodes(subject)
-    return next((word for word in words if word in nodes), "")
-
-
-def _nodes(subject: Subject) -> set[str]:
-    known = {e["node"] for e in subject.evidence if e.get("node")} | set(subject.result["suspects"]["nodes"])
-    known |= set(subject.stored.summary.nodes) if subject.stored else set()
-    try:
-        return known | known_nodes(subject.open_log().log)
-    except TriageError:
-        return known
-
-
 def _lines(lines: Iterable[LogLine]) -> Iterator[Event]:
     for line in lines:
         yield Cited(line.file, line.number, line.text)
@@ -279,17 +254,3 @@ def _opened(subject: Subject) -> Generator[Event, None, OpenedLog | None]:
     except TriageError as error:
         yield Note(f"the log cannot be read again: {error}; what is cited of it is still here")
         return None
-
-
-def names_one(subject: Subject, said: str) -> bool:
-    """Whether it is a file or node of the evidence by itself."""
-    word = said.strip().strip("?`'\"")
-    nodes = {*subject.result["suspects"]["nodes"], *(e.get("node") for e in subject.evidence)}
-    return word in nodes or word in subject.result.get("files", ())
-
-
-def names_log(said: str) -> bool:
-    """Whether it is a place of the log by itself: E3, or FILE:LINE."""
-    word = said.strip()
-    found = _PLACE.fullmatch(word)
-    return bool(_EVIDENCE.fullmatch(word)) or bool(found and not re.fullmatch(r"[\d.]+", found[1]))

@@ -15,7 +15,7 @@ from triage.text import how_many
 _CHANGES = ("reversible", "destructive")
 _RESTART = {
     "restart": "Yes: a restart from the last checkpoint as it is.",
-    "restart-excluding": "Yes, but not on the same nodes: leave out {nodes}.",
+    "restart-excluding": "Not on the same nodes: leave out {nodes}, then yes.",
     "rollback-and-skip": "Only from an earlier healthy checkpoint, and without the data that followed it.",
     "fix-and-resubmit": "No: it would fail again. A person has to change code, configuration or data first.",
     "escalate": "Not yet: the cluster or storage team is needed first.",

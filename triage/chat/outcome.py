@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import cast, get_args
 
+from triage.chat import intents
 from triage.chat.values import Asks, Subject
 from triage.store.values import Verdict, VerdictKind, Worked
 
@@ -15,6 +16,7 @@ YES = frozenset({"y", "yes", "yes please", "ok", "do it", "record it", "confirm"
 NO = frozenset({"n", "no", "cancel", "stop", "abort", "never mind"})
 NOTHING = frozenset({"-", "none", "nothing", "skip"})
 FIELDS = ("verdict", "cause", "fix", "worked", "note", "type", "class")
+_KNOWN: Mapping[str, tuple[str, ...]] = {"verdict": KINDS, "worked": WORKED}
 _GIVEN = re.compile(rf"(?i)(?:^|\s)-{{0,2}}({'|'.join(FIELDS)})\s*[=:]\s*")
 
 
@@ -56,17 +58,28 @@ class Form:
             )
         return ", ".join(parts)
 
+    @property
+    def is_free(self) -> bool:
+        """What is asked for is told in any words."""
+        return self.asked not in _KNOWN
+
+    def fits(self, said: str) -> str:
+        """Of the words that are asked for the one that is meant, "" for none."""
+        value = said.strip().lower().rstrip(".!")
+        if self.asked == "verdict" and value in YES:  # it was asked whether that was right
+            return "confirmed"
+        found = [word for word in _KNOWN[self.asked] if value and word.startswith(value)]
+        return found[0] if len(found) == 1 else ""
+
     def take(self, said: str) -> str:
         """The answer to what was asked; what is wrong with it, "" for nothing."""
         value = said.strip()
-        known = {"verdict": KINDS, "worked": WORKED}.get(self.asked)
-        if known is None:
+        if self.is_free:
             self.given[self.asked] = "" if value.lower() in NOTHING else value
             return ""
-        found = [word for word in known if value and word.startswith(value.lower())]
-        if len(found) != 1:
-            return f"{value!r} is none of {', '.join(known)}"
-        self.given[self.asked] = found[0]
+        if not (found := self.fits(value)):
+            return f"{value!r} is none of {', '.join(_KNOWN[self.asked])}"
+        self.given[self.asked] = found
         return ""
 
     def as_verdict(self, who: str, via: str) -> Verdict:
@@ -82,6 +95,13 @@ class Form:
             failure_type=given.get("type", ""),
             root_cause_class=given.get("class", ""),
         )
+
+
+def is_else(form: Form, said: str) -> bool:
+    """Whether it asks something, rather than answer the form: what is free to be told may hold any words."""
+    if said.endswith("?"):
+        return True
+    return not form.is_free and not form.fits(said) and bool(intents.is_question(said) or intents.of_question(said))
 
 
 def _question(name: str, subject: Subject) -> Asks:
@@ -110,7 +130,7 @@ def parse(text: str) -> tuple[dict[str, str], str]:
 
 def problem(given: Mapping[str, str]) -> str:
     """What is wrong with the fields, "" for nothing."""
-    for name, known in (("verdict", KINDS), ("worked", WORKED)):
+    for name, known in _KNOWN.items():
         if name in given and given[name] not in known:
             return f"{name} {given[name]!r} is none of {', '.join(known)}"
     return ""
