@@ -191,7 +191,7 @@ def test_steps_are_told_one_at_a_time() -> None:
     ask = asker(talk(subject()))
     steps = [said(ask("/next")).split("\n")[0] for _ in range(8)]
 
-    assert steps[0].startswith("1. Confirm the cause")
+    assert steps[0].startswith("1. See which GPUs gpu-042 still lists")
     assert steps[1].startswith("2. Drain gpu-042")
     assert steps[7] == "No further step."
 
