@@ -56,11 +56,13 @@ def site(tmp_path: Path) -> Site:
 def test_settings_are_taken_as_they_stand(site: Site, tmp_path: Path) -> None:
     url, notify = "postgresql://u:p$4w@h/db?a=1&b=`id`", f"slack:https://x;touch {tmp_path}/PWNED"
     site.settings.write_text(
-        f"# ours\nTRIAGE_DATABASE_URL={url}\n\nTRIAGE_NOTIFY={notify}\nTRIAGE_A='b c'\nif then (\nTRIAGE_Z=last"
+        f"# ours\r\nTRIAGE_DATABASE_URL={url}\n\r\nTRIAGE_NOTIFY={notify}\nTRIAGE_A='b c'\r\nPPID=1\nif then (\nTRIAGE_Z=last"
     )
     log = site.run("4242", 'echo "$* :$TRIAGE_DATABASE_URL:$TRIAGE_NOTIFY:$TRIAGE_A:$TRIAGE_Z:"') or site.told("ended")
     assert f"diagnose --job 4242 --quiet --notify settings :{url}:{notify}:b c:last:" in log
-    assert f"line 6 of {site.settings} is not NAME=value" in log
+    assert f"line 7 of {site.settings} is not NAME=value" in log
+    assert f"line 6 of {site.settings} cannot be set" in log
+    assert log.count("left out") == 2
     assert not (tmp_path / "PWNED").exists()
 
 

@@ -29,9 +29,9 @@ say() { echo "$(date '+%Y-%m-%dT%H:%M:%S') job $SLURM_JOB_ID: $*"; }
 
 settings() { # exports them; one whole value may stand in quotes
     [ -e "$SETTINGS" ] || return
-    number=0
+    number=0 return=$(printf '\r')
     while read -r line || [ -n "$line" ]; do
-        number=$((number + 1))
+        number=$((number + 1)) line=${line%"$return"}
         case $line in '' | '#'*) continue ;; esac
         line=${line#export }
         name=${line%%=*} value=${line#*=}
@@ -45,7 +45,11 @@ settings() { # exports them; one whole value may stand in quotes
         \'*\') value=${value#\'} value=${value%\'} ;;
         \"*\") value=${value#\"} value=${value%\"} ;;
         esac
-        export "$name=$value"
+        if (export "$name=$value") 2>/dev/null; then # a shell has names that nobody may set, and ends if one does
+            export "$name=$value"
+        else
+            say "line $number of $SETTINGS cannot be set and was left out"
+        fi
     done <"$SETTINGS"
 }
 
