@@ -58,3 +58,13 @@ def test_a_job_that_was_done_and_did_not_end_has_nothing_to_run_again(knowledge:
     d = said(knowledge, done, LIMIT.format("08:12:03"))
     assert (d.outcome, d.action, d.progress.lost_time) == ("interrupted", "none", None)
     assert "complete" in d.root_cause
+
+
+@pytest.mark.parametrize("text", ["A" * 5000, "0x1f 0x2e", "\n.\n..\n"])
+def test_rubbish_is_not_said_to_be_well(knowledge: Knowledge, text: str) -> None:
+    d = judge(job(text), knowledge)
+    assert (d.outcome, d.status) == ("unknown", "unknown")
+
+
+def test_a_few_words_are_a_log(knowledge: Knowledge) -> None:
+    assert judge(job("bandwidth: 12.5 GB/s"), knowledge).outcome == "healthy"
