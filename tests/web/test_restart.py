@@ -28,6 +28,11 @@ def test_what_was_not_done_and_what_was_said_outlive_a_kill(tmp_path: Path) -> N
             jobs = [
                 client.post("/api/v1/jobs/raw", params={"name": f"{n}.out"}, content=OUT).json()["id"] for n in range(3)
             ]
+        half = (
+            tmp_path / "serve" / "jobs" / ("0" * 20) / "logs" / "half"
+        )  # as an upload that is cut by the kill leaves it
+        half.parent.mkdir(parents=True)
+        half.write_bytes(b"hello")
         first.process.kill()
         first.process.wait()
     finally:
@@ -35,12 +40,15 @@ def test_what_was_not_done_and_what_was_said_outlive_a_kill(tmp_path: Path) -> N
     second = serving.start(tmp_path)
     try:
         with second.client() as client:
+            assert not half.parent.parent.exists()
             assert all(second.waited(client, job) for job in jobs)
             client.post(path, json={"said": "which nodes do I drain?"})
             assert [turn["asked"] for turn in client.get(path).json()] == ["why?", "which nodes do I drain?"]
             assert "why?" in client.get(f"/incidents/{number}").text
         with second.client(serving.READ) as client:
             assert client.get(path).json() == [], "another's conversation is not shown"
+        with pytest.raises(AssertionError, match="the server ended"):
+            serving.start(tmp_path)
         began = time.monotonic()
         assert second.end() == 0
         assert time.monotonic() - began < 30

@@ -24,6 +24,7 @@ from triage.cli import (
     serve_roots,
     wiring,
 )
+from triage.cli.alone import alone
 from triage.cli.chat_open import Opened
 from triage.config import Settings
 from triage.domain import Folded
@@ -67,7 +68,7 @@ def run(chosen: Settings, known: Sequence[Token], host: str, port: int, names: t
         known = (access.token(OWN, "write", own),)
     opened_at = listening.listen(host, port)
     place = f"http://{f'[{host}]' if ':' in host else host}:{opened_at.getsockname()[1]}"
-    with wiring.store(chosen), Opened(chosen, quiet=True) as opened:
+    with alone(_folder(chosen), "triage serve"), wiring.store(chosen), Opened(chosen, quiet=True) as opened:
         parts = _parts(chosen, opened, Access(known, token_file.session_key(_folder(chosen))))
         options = Options(
             folder=_folder(chosen),

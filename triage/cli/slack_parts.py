@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from filelock import FileLock, Timeout
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError
 
 from triage.chat.values import Subject
 from triage.cli import output, wiring
+from triage.cli.alone import alone
 from triage.cli.chat_open import Opened
 from triage.cli.stopping import Stop
 from triage.config import Settings
@@ -55,9 +55,8 @@ def connected(chosen: Settings, root: Sequence[str], base_url: str = WebClient.B
     _check(chosen)
     allowed, roots = access.parse(chosen.slack_channels, chosen.slack_users), roots_of(root)
     folder = chosen.home / FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
     with (
-        _alone(FileLock(folder / "lock", timeout=0)),
+        alone(folder, "triage slack"),  # Slack spreads what it sends over all connections: of two each knew half
         Opened(chosen, quiet=True, make=True, allowed=lambda paths: within(paths, roots)) as opened,
     ):
         web = app.web(chosen.slack_bot_token, base_url)
@@ -98,21 +97,6 @@ def _check(chosen: Settings) -> None:
             raise UsageError(f"TRIAGE_{name.upper()} is not set", "docs/slack.md says how to get one")
         if not token.startswith(begins) or not token.isascii() or not token.isprintable():
             raise UsageError(f"TRIAGE_{name.upper()} does not begin with {begins}", "is it another token?")
-
-
-@contextmanager
-def _alone(lock: FileLock) -> Iterator[None]:
-    """Slack spreads what it sends over all connections: of two bots each would know half of the threads."""
-    try:
-        lock.acquire()
-    except Timeout:
-        raise UsageError(
-            "another triage slack runs with this TRIAGE_HOME", "end it, or give this one its own"
-        ) from None
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 @contextmanager

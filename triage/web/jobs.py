@@ -63,7 +63,7 @@ class Job:
 
 
 class Jobs:
-    """All jobs that this server knows. For use in one event loop."""
+    """All jobs that this server knows. For use in one event loop; of no two servers at once with one folder."""
 
     def __init__(self, folder: Path, command: Sequence[str], workers: int, keep_days: int, metrics: Metrics) -> None:
         self._folder, self._keep_days, self._metrics = folder, keep_days, metrics
@@ -89,9 +89,16 @@ class Jobs:
             if not job.over:
                 self._put(replace(job, state="queued", said="waiting; the server was started anew"))
                 self._waiting.put_nowait(job.id)
+        self._drop_halves()
         self._count()
         self._tasks = [asyncio.create_task(self._work(worker)) for worker in self._workers]
         self._tasks.append(asyncio.create_task(self._clean()))
+
+    def _drop_halves(self) -> None:
+        """What a server that was killed had received half, or recorded half, is nobody's job."""
+        for room in self._folder.iterdir():
+            if _ID.fullmatch(room.name) and room.name not in self._jobs:
+                self.drop(room)
 
     async def stop(self) -> None:
         """What runs is given a moment; what is not done then waits for the next start."""
@@ -137,7 +144,7 @@ class Jobs:
 
     def ahead(self, job: Job) -> int:
         """How many are to be done before it."""
-        return sum(not j.over and j.created < job.created for j in self._jobs.values())
+        return 0 if job.over else sum(not j.over and j.created < job.created for j in self._jobs.values())
 
     async def follow(self, number: str) -> AsyncIterator[Job | None]:
         """The job now and whenever it changes, until it is over; None as a sign of life."""
