@@ -17,6 +17,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tests.conftest import REPO
 from tests.mcp.serving import root_in, text
+from triage.cli import mcp_parts
+from triage.errors import UsageError
 from triage.mcp.http import Guarded
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -79,3 +81,10 @@ def test_only_the_token_opens(portal: BlockingPortal, header: bytes, may: bool) 
 
     portal.call(Guarded(app, "good"), {"type": "http", "headers": [(b"authorization", header)]}, None, send)
     assert sent == (["answered"] if may else [401, None])
+
+
+def test_a_token_that_can_be_guessed_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIAGE_HOME", str(tmp_path))
+    monkeypatch.setenv("TRIAGE_MCP_TOKEN", "short")
+    with pytest.raises(UsageError, match="TRIAGE_MCP_TOKEN is shorter than 20 characters"):
+        mcp_parts.run([str(tmp_path)], False, 0)

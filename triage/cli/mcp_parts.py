@@ -15,6 +15,7 @@ from triage.cli import incident_stats, kb_search, kb_view, recalling, wiring
 from triage.cli import incident_view as view
 from triage.cli.chat_open import Opened
 from triage.config import Settings
+from triage.errors import UsageError
 from triage.mcp.http import Guarded
 from triage.mcp.server import Service
 from triage.mcp.tools import DIAGNOSING, RESOLVE, Parts, Tools
@@ -24,6 +25,7 @@ from triage.runbooks import runbooks
 from triage.store.values import Filters
 
 LOOPBACK = "127.0.0.1"
+SHORTEST = 20  # characters of a token: others of this machine reach the port, and can guess shorter ones
 _WIDTH = 200  # columns of a text that no terminal shows
 _TOP = 10  # of each kind that is counted
 _FOUND = 5  # past incidents
@@ -43,6 +45,8 @@ def _over_http(service: Service, port: int, token: str) -> int:
     """token: "" for one that is made for this run, and told."""
     from triage.cli import listening
 
+    if token and len(token) < SHORTEST:
+        raise UsageError(f"TRIAGE_MCP_TOKEN is shorter than {SHORTEST} characters", "set a longer one, or none")
     own = token or secrets.token_urlsafe(24)
     at = listening.listen(LOOPBACK, port)
     told = f"serving http://{LOOPBACK}:{at.getsockname()[1]}/mcp{'' if token else f' with the token {own}'}; Ctrl-C ends it"
