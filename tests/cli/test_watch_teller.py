@@ -7,13 +7,17 @@ import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from triage.cli.watch_hung import Findings
+from triage.cli.watch_news import message
 from triage.cli.watch_teller import Collecting, Teller
 from triage.watching.loop import Target, Told
+from triage.watching.report import as_text
 from triage.watching.tails import Logs
 from triage.watching.values import Status, Suspect
 
@@ -40,6 +44,16 @@ class Kept:
     @property
     def news(self) -> list[str]:
         return [document["news"] for document in self.sent]
+
+
+@dataclass
+class Through:
+    """An investigation that has found nothing."""
+
+    findings: Findings = field(default_factory=Findings)
+
+    def stop(self) -> None:
+        pass
 
 
 @pytest.fixture
@@ -81,3 +95,33 @@ def test_what_was_over_before_it_was_told_is_not_told(teller: Teller) -> None:
     teller.tell(Told(HUNG, True, "hung"))
     teller.tell(Told(Status("failed", ("ended with an error",)), True, "failed"))
     assert kept.news == ["failed"]
+
+
+def test_the_cause_bears_the_time_when_it_was_known_and_says_since_when_it_hangs(
+    teller: Teller, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    began = datetime.now(UTC) - timedelta(seconds=HUNG.quiet + 38)
+    teller.tell(Told(HUNG, True, "hung", began + timedelta(seconds=HUNG.quiet)))
+    hang = json.loads(capfdbinary.readouterr().out)
+    teller._under_way.stop()  # type: ignore[union-attr]
+    teller._under_way = Through()  # type: ignore[assignment]
+    teller.tick()
+    cause = json.loads(capfdbinary.readouterr().out)
+    assert (cause["news"], cause["since"]) == ("cause", hang["since"])
+    later = datetime.fromisoformat(cause["time"]) - datetime.fromisoformat(hang["time"])
+    assert 37 <= later.total_seconds() <= 60
+    assert f"{cause['time'][11:19]} the job: HUNG since {hang['since'][11:19]}, looked into:" in as_text(cause)
+
+
+@pytest.mark.parametrize(
+    ("job", "resume", "said"),
+    [("", "kill -CONT 7 goes on", "kill -CONT 7 goes on"), ("4711", "", "scontrol resume 4711 goes on")],
+)
+def test_what_lets_a_suspended_job_go_on_is_printed_and_sent(
+    capfdbinary: pytest.CaptureFixture[bytes], job: str, resume: str, said: str
+) -> None:
+    kept = Kept()
+    teller = Teller(Target("the job", None, Logs(), job=job), "text", None, None, kept)  # type: ignore[arg-type]
+    teller.tell(Told(Status("suspended", ("stopped, for 31 min",), held=1860.0, resume=resume), True, "suspended"))
+    assert said in capfdbinary.readouterr().out.decode().splitlines()[-1]
+    assert said in dict(message(kept.sent[0]).fields)["next"]

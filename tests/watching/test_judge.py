@@ -255,6 +255,46 @@ def test_what_the_scheduler_says_goes_first() -> None:
     assert job.look().state == "unseen"
 
 
+def test_a_suspended_job_says_what_lets_it_go_on_and_later_for_how_long_and_who_waits() -> None:
+    job = Job()
+    silence(job, 2)
+    job.move(2, state="T")
+    first = job.look()
+    assert (first.state, first.words) == ("suspended", ("stopped by SIGSTOP (state T): rank 2 of 4",))
+    assert first.resume == "see who stopped it (scheduler, a person); on n1: kill -CONT 102 goes on"
+    late = silence(job, 29)
+    assert late.words == (
+        "stopped by SIGSTOP (state T): rank 2 of 4, for 30 min",
+        "ranks 0-1,3 wait for it: no progress for 33 min",
+    )
+    assert late.resume == first.resume
+    job.move(2, state="S")
+    assert job.look().resume == ""
+    job.move(2, state="T")
+    assert job.look().held == 0.0
+
+
+def test_nobody_waits_for_a_stopped_rank_while_the_others_move() -> None:
+    job = Job()
+    silence(job, 2)
+    job.move(2, state="T")
+    for _ in range(31):
+        job.move(0, main=1_000_000)
+        status = job.look()
+    assert status.words == ("stopped by SIGSTOP (state T): rank 2 of 4, for 30 min",)
+
+
+def test_a_signal_lets_no_frozen_or_traced_job_go_on() -> None:
+    job = Job()
+    for rank in job.ranks:
+        job.move(rank, frozen=True)
+    assert "once its control group is thawed" in job.look().resume
+    for rank in job.ranks:
+        job.move(rank, frozen=False, state="t")
+    job.look()
+    assert "grep TracerPid /proc/100/status" in silence(job, 2).resume
+
+
 def test_a_whole_new_run_of_fewer_ranks_has_no_dead() -> None:
     job = Job()
     silence(job, 3)
@@ -286,15 +326,15 @@ def test_news_once_a_hang_and_again_on_change() -> None:
     notices = Notices(hang_time=1800)
     one = Status("hung", suspects=(Suspect("dead", "", 1),))
     two = Status("hung", suspects=(Suspect("dead", "", 2),))
-    running, held = Status("running"), Status("suspended")
-    said = [notices.due(s, t) for t, s in enumerate([running, one, one, two, two, running, running, one])]
+    running = Status("running")
+    said = [notices.due(s) for s in (running, one, one, two, two, running, running, one)]
     assert said == [None, "hung", None, "suspects changed", None, "moving again", None, "hung"]
     flickering = Notices(1800)
-    said = [flickering.due(s, t) for t, s in enumerate([one, two, one, two, Status("hung"), one])]
+    said = [flickering.due(s) for s in (one, two, one, two, Status("hung"), one)]
     assert said == ["hung", "suspects changed", None, None, None, None]
     assert flickering.standing
-    assert [flickering.due(Status("failed"), 9), Notices(1800).due(Status("failed"), 9)] == ["failed", "failed"]
-    assert [notices.due(Status("finished"), 9), notices.due(Status("finished"), 10)] == ["ended", None]
-    assert [Notices(1800).due(held, t) for t in (0, 1799)] == [None, None]
+    assert [flickering.due(Status("failed")), Notices(1800).due(Status("failed"))] == ["failed", "failed"]
+    assert [notices.due(Status("finished")), notices.due(Status("finished"))] == ["ended", None]
     patient = Notices(1800)
-    assert [patient.due(held, t) for t in (0, 1799, 1800, 1900)] == [None, None, "suspended", None]
+    said = [patient.due(Status("suspended", held=seconds)) for seconds in (0.0, 1799.0, 1800.0, 1900.0)]
+    assert said == [None, None, "suspended", None]

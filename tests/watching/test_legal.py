@@ -73,7 +73,9 @@ def test_a_job_that_is_stopped_as_a_whole_is_suspended_until_it_goes_on(plain: S
     os.killpg(job, signal.SIGSTOP)
     seen = watch(job, OPTIONS, 4)
     assert seen.states[-1] == "suspended"
-    assert seen.last.words == ("all of its 5 processes stopped by SIGSTOP (state T)",)
+    (words,) = seen.last.words
+    assert words.startswith("all of its 5 processes stopped by SIGSTOP (state T), for ")
+    assert f"kill -CONT {job}" in seen.last.resume
     os.killpg(job, signal.SIGCONT)
     assert watch(job, OPTIONS, 2).states == ["running"]
 

@@ -70,12 +70,13 @@ class Teller:
         if self._under_way and (findings := self._under_way.findings) is not None:
             self._under_way, self._findings = None, findings
             if self._hang:
-                self._print(self._document(self._hang, "cause"))
-                self._send(self._document(self._hang, "hung" if self._unsent else "cause"))
+                known = self._hang.later()
+                self._print(self._document(known, "cause"))
+                self._send(self._document(known, "hung" if self._unsent else "cause"))
             self._unsent = False
         elif self._unsent and self._hang and time.monotonic() - self._since >= self.patience:
             self._unsent = False
-            self._send(self._document(self._hang, "hung"))
+            self._send(self._document(self._hang.later(), "hung"))
 
     def close(self, seconds: float) -> None:
         """Nothing that was begun outlives us, and what was not found is not told. seconds: for messages that are being sent."""
@@ -118,11 +119,15 @@ class Teller:
         return {**document, "news": news, "next": self._next(told.status, folder)}
 
     def _next(self, status: Status, folder: str) -> str | None:
-        """The command that tells more."""
+        """The command that tells more; of a suspended job, what lets it go on."""
         import shlex
 
         if folder:
             return f"triage hang {shlex.quote(folder)}"
+        if status.state == "suspended" and self.target.job and not status.resume:
+            return f"see who suspended it (a preemption, an administrator); scontrol resume {self.target.job} goes on"
+        if status.resume:
+            return status.resume
         logs = [shlex.quote(name) for name in self.target.logs.names if Path(name).is_file()][:4]
         if status.state == "failed" and (self.target.job or logs):
             return f"triage diagnose {f'--job {self.target.job}' if self.target.job else ' '.join(logs)}"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from triage.probing.values import NodeView, Process
 from triage.text import how_many, rank_ranges
+from triage.watching import suspended
 from triage.watching.activity import Activity, Moves
 from triage.watching.ends import Ends
 from triage.watching.gpus import Readings, Window
@@ -41,6 +42,7 @@ class Judge:
     _last: Activity | None = None
     _moved: bool = False
     _stood: int = 0  # the round in which it was suspended last: its steps took longer for that
+    _held_since: float | None = None
 
     def __post_init__(self) -> None:
         self._quiet = Quiet(self.options.period)
@@ -72,6 +74,8 @@ class Judge:
             self._quiet.progress(window.working)
         self._moved = self._moved or bool(self._quiet.why)
         status = self._state(seen, [p for view in seen.nodes for p in view.processes if p.state not in "ZX"], window)
+        if status.state != "suspended":
+            self._held_since = None
         step = max(log.steps.values(), default=None) if log else None
         quiet = self._quiet.seconds(log, seen.processes)
         phase = log.phase if log else ""
@@ -89,7 +93,9 @@ class Judge:
     # ------------------------------------------------------------------------------------------ the states, the surest first
     def _state(self, seen: Round, living: list[Process], window: Window) -> Status:
         told = seen.scheduled
-        if told.state in ("queued", "suspended", "preempted", "finished"):
+        if told.state == "suspended":
+            return self._suspended((told.words,), seen)
+        if told.state in ("queued", "preempted", "finished"):
             failed = told.state == "finished" and told.failed
             state: State = "failed" if failed else told.state
             return Status(state, (told.words, *(_failure(seen.log) if failed else ())))
@@ -98,8 +104,7 @@ class Judge:
             return self._without_processes(told, seen.log)
         if held := self._held(living):
             self._stood = self._rounds
-            are_all = all(map(self._ranks.is_stopped, living))
-            return Status("suspended", held, () if are_all else self._ranks.suspects({}))
+            return self._suspended(held, seen, living)
         log = seen.log
         if log and not seen.processes and log.phase == "end" and (log.quiet or 0) >= 2 * self.options.period:
             return Status("finished", (f"the log ends with: {log.said}",))
@@ -142,6 +147,20 @@ class Judge:
             return (f"stopped by SIGSTOP (state T): rank {rank_ranges(ranks)} of {len(alive)}",)
         names = ", ".join(process.told for process in list(stopped.values())[:_NAMED])
         return (f"stopped by SIGSTOP (state T): {names}, of {how_many(len(living), 'process', 'processes')}",)
+
+    def _suspended(self, words: tuple[str, ...], seen: Round, living: Sequence[Process] = ()) -> Status:
+        """living: where they were looked at. After the hang time also for how long, and who waits."""
+        self._held_since = seen.now if self._held_since is None else self._held_since
+        held = seen.now - self._held_since
+        stopped = [process for process in living if self._ranks.is_stopped(process)]
+        frozen = [process for process in living if process.frozen]
+        if held >= self.options.hang_time:
+            first, *more = words
+            quiet = self._quiet.seconds(seen.log, seen.processes)
+            others = self._ranks.besides((*stopped, *frozen)) if living and quiet >= held / 2 else ()
+            words = (f"{first}, for {span(held)}", *more, *suspended.waiting(others, quiet))
+        suspects = self._ranks.suspects({}) if len(stopped) < len(living) else ()
+        return Status("suspended", words, suspects, held=held, resume=suspended.resume(stopped, frozen))
 
     def _silent(
         self, seen: Round, living: list[Process], window: Window, hidden: tuple[str, ...], quiet: float

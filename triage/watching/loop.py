@@ -47,23 +47,20 @@ class Notices:
     _who: set[tuple[tuple[str, int | None], ...]] = field(
         default_factory=set
     )  # suspects that were told of in this hang
-    _held: float | None = None
 
     @property
     def standing(self) -> bool:
         """Whether somebody was told of what still is: a hang, or a job that was suspended for as long."""
         return self._told is not None
 
-    def due(self, status: Status, now: float) -> News | None:
+    def due(self, status: Status) -> News | None:
         if status.state == "hung":
             return self._hung(status)
         if status.state == "suspended":
-            self._held = now if self._held is None else self._held
-            if self._told != "suspended" and now - self._held >= self.hang_time:
+            if self._told != "suspended" and status.held >= self.hang_time:
                 self._told = "suspended"
                 return "suspended"
             return None
-        self._held = None
         told = self._told
         if status.state == "unseen":
             return None
@@ -92,6 +89,12 @@ class Told:
     changed: bool
     news: News | None
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    def later(self) -> Told:
+        """The same hang, told now: it began when it began."""
+        now = datetime.now(UTC)
+        quiet = self.status.quiet + (now - self.at).total_seconds()
+        return replace(self, status=replace(self.status, quiet=quiet), at=now)
 
 
 class Teller(Protocol):
@@ -164,7 +167,7 @@ class Watcher:
         who = tuple(Suspect(s.cause, "", s.rank, s.node, s.pid) for s in status.suspects)
         shape = (status.state, status.moved)
         is_same = shape == self._before and who in ((), self._who)  # one that stands out no more is no change
-        self._teller.tell(Told(status, not is_same, self._notices.due(status, now)))
+        self._teller.tell(Told(status, not is_same, self._notices.due(status)))
         self._before, self._who = shape, who if who or shape != self._before else self._who
         return status
 

@@ -88,6 +88,11 @@ class Ranks:
         more = self._members.above if above and not self.numbered else ()
         return found | {process.key: process for process in more if self.is_stopped(process)}
 
+    def besides(self, processes: Iterable[Process]) -> tuple[Who, ...]:
+        """Those that compute, without these."""
+        without = {process.key for process in processes}
+        return tuple(who for who, process in self.alive.items() if process.key not in without)
+
     # ------------------------------------------------------------------------------------------ who
     def suspects(self, steps: Mapping[int, int]) -> tuple[Suspect, ...]:
         """The surest first. steps: the last step of each rank by the logs."""

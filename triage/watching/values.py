@@ -87,7 +87,10 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """words: what was seen, one fact each. quiet: seconds without progress. phase, step: by the logs. moved: whether progress was ever seen."""
+    """words: what was seen, one fact each. quiet: seconds without progress. phase, step: by the logs. moved: whether progress was ever seen.
+
+    held: seconds for which it was seen suspended; resume: what is to be done that it goes on.
+    """
 
     state: State
     words: tuple[str, ...] = ()
@@ -97,3 +100,5 @@ class Status:
     phase: Phase = ""
     step: int | None = None
     moved: bool = False
+    held: float = 0.0
+    resume: str = ""
