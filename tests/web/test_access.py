@@ -35,6 +35,7 @@ def test_every_route_of_the_api_asks_for_a_token(served: Served) -> None:
             for method, path in found:
                 answer = client.request(method, re.sub(r"\{\w+\}", "1", path))
                 assert (answer.status_code, set(answer.json())) == (401, {"error", "hint"}), (method, path)
+                assert answer.json()["error"] == ("this token is not known here" if token else "a token is needed")
 
 
 def test_every_page_asks_for_a_session(served: Served) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import socket
 import threading
 import time
@@ -33,6 +34,10 @@ def test_what_was_not_done_and_what_was_said_outlive_a_kill(tmp_path: Path) -> N
         )  # as an upload that is cut by the kill leaves it
         half.parent.mkdir(parents=True)
         half.write_bytes(b"hello")
+        barred = first.home / "serve" / "jobs" / ("f" * 20)  # waits, of a time when it could be pointed to
+        (barred / "logs").mkdir(parents=True)
+        record = {"id": barred.name, "who": "oncall", "paths": ["/etc/hostname"], "created": time.time()}
+        (barred / "job.json").write_text(json.dumps(record))
         first.process.kill()
         first.process.wait()
     finally:
@@ -42,6 +47,9 @@ def test_what_was_not_done_and_what_was_said_outlive_a_kill(tmp_path: Path) -> N
         with second.client() as client:
             assert not half.parent.parent.exists()
             assert all(second.waited(client, job) for job in jobs)
+            while (told := client.get(f"/api/v1/jobs/{barred.name}").json())["state"] in ("queued", "running"):
+                time.sleep(0.1)
+            assert "/etc/hostname is outside of the roots" in told["said"]
             client.post(path, json={"said": "which nodes do I drain?"})
             assert [turn["asked"] for turn in client.get(path).json()] == ["why?", "which nodes do I drain?"]
             assert "why?" in client.get(f"/incidents/{number}").text

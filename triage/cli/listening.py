@@ -17,6 +17,8 @@ from triage.errors import UsageError
 
 QUICKLY = 3  # seconds that answers under way are given at the end
 
+LATE = 1.0  # seconds more, for what is only to be put away
+
 
 class Server(uvicorn.Server):
     """told: is said once it answers; interrupted: ended by Ctrl-C."""
@@ -49,7 +51,7 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """A thread that waits for a model cannot be ended, so soon after this the process is."""
         await super().shutdown(sockets)
-        late = threading.Timer(QUICKLY, self._end)
+        late = threading.Timer(LATE, self._end)
         late.daemon = True
         late.start()
 

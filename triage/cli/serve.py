@@ -33,7 +33,9 @@ def serve(
 
     if new_token is not None:
         output.write_last(serve_parts.new_token(new_token, role))
-        output.note(f"token {new_token} may {role}; it is kept as a hash only, so keep it well")
+        output.note(
+            f"token {new_token} may {role}; it is kept as a hash only, so keep it well; a server that runs knows it from its next start on"
+        )
         return 0
     chosen = serve_parts.settings(llm)
     tokens = serve_parts.tokens(chosen)

@@ -61,13 +61,16 @@ def _cases(asked: dict[str, Any], chosen: Settings, tell: Tell) -> Iterator[list
     """Errors: UsageError, InputError."""
     match asked["scheduler"]:
         case "":
+            named = [path for path in asked["paths"] if Path(path).is_absolute()]  # what was sent lies in the folder
+            if named:
+                within(named, serve_roots.roots(chosen), ALLOW)  # once more: links may have changed while it waited
             yield [Case(None, tuple(asked["paths"]))]
         case "slurm":
             with slurm_job.cases(asked["asked"], (), chosen.home) as found:
                 yield [_below(case, serve_roots.roots(chosen)) for case in found]
         case scheduler:
-            named = {"pod" if scheduler == "pod" else "job": asked["asked"]}
-            with kube_job.cases(kube_job.Wanted(**named), (), chosen.home, chosen.offline, tell) as found:
+            wanted = {"pod" if scheduler == "pod" else "job": asked["asked"]}
+            with kube_job.cases(kube_job.Wanted(**wanted), (), chosen.home, chosen.offline, tell) as found:
                 yield found
 
 

@@ -45,6 +45,12 @@ async def reader(
 ) -> Caller:
     """Errors: RefusedError."""
     found = known(request)
+    if found is None and "authorization" in request.headers:
+        raise RefusedError(
+            401,
+            "this token is not known here",
+            "one that was made since this server started is known at its next start",
+        )
     if found is None:
         raise RefusedError(401, "a token is needed", "send it as `Authorization: Bearer TOKEN`, or sign in at /login")
     if found.session and request.method not in _SAFE and not request.url.path.startswith("/api/"):

@@ -26,7 +26,7 @@ JobState = Literal["queued", "running", "done", "failed"]
 RECORD, LOGS = "job.json", "logs"
 MOST_WAITING = 500
 PING = 5.0  # seconds between two signs of life of a stream
-GRACE = 8.0  # seconds that a running diagnosis is given when the server ends
+GRACE = 4.0  # seconds that a running diagnosis is given when the server ends: what stops containers waits for 10 in all
 _ID = re.compile(r"[0-9a-f]{20}")
 
 
