@@ -237,3 +237,20 @@ def test_many_lines_at_once(tmp_path: Path) -> None:
     view = log.write(*(f"step {n} loss 2.1" for n in range(1, 30_000)))
     assert view.steps == {-1: 29_999}
     assert time.process_time() - began < 3
+
+
+def test_a_phase_of_one_rank_outlives_what_the_others_wrote_before_it(tmp_path: Path) -> None:
+    """Files are read one after the other: rank 1 made its step before rank 0 began to evaluate, and is read after it."""
+    first, second = tmp_path / "rank_0.log", tmp_path / "rank_1.log"
+    for path in (first, second):
+        path.write_text("step 36/1000 loss 2.1\n")
+    logs = Logs([str(first), str(second)])
+    logs.look(0.0)
+    with first.open("a") as file:
+        file.write("step 38/1000 loss 2.0\nrunning evaluation\n")
+    with second.open("a") as file:
+        file.write("step 38/1000 loss 2.0\n")
+    assert logs.look(1.0).phase == "evaluation"
+    with second.open("a") as file:
+        file.write("step 40/1000 loss 2.0\n")
+    assert logs.look(2.0).phase == "train"

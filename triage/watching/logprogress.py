@@ -44,6 +44,8 @@ class LogProgress:
     _news: bool = False
     _beats: bool = False
     _trained: bool = False
+    _opened_by: int | None = None  # the rank whose line opened the phase
+    _reached: int = 0  # the highest step of any rank by then
     _paths: tuple[str, ...] = ()
     _problems: dict[str, str] = field(default_factory=dict)
 
@@ -136,6 +138,7 @@ class LogProgress:
         elif told.phase:
             if told.phase != self.phase:
                 self._enter(told.phase, at, measured)
+                self._opened_by, self._reached = line.rank, self._highest()
                 self._progress(at, line.text, measured, shows=True)
             elif not steps_only and self._is_news(line):
                 self._progress(at, line.text, measured)
@@ -165,10 +168,18 @@ class LogProgress:
             self._beats = True  # the same step again
             return
         self.steps[rank] = _Last((last.step if last else 0) if number is None else number, at)
-        if self.phase != "train":
+        if self.phase != "train" and not self._is_of_before(line, number):
             self._enter("train", at, measured)
         self._trained = True
         self._progress(at, line.text, measured, shows=True)
+
+    def _highest(self) -> int:
+        return max((last.step for last in self.steps.values()), default=0)
+
+    def _is_of_before(self, line: LogLine, number: int | None) -> bool:
+        """Did another rank make this step before the phase was opened? Files are read one after the other, and ranks write apart."""
+        other = line.rank is not None and self._opened_by is not None and line.rank != self._opened_by
+        return other and number is not None and number <= self._reached
 
     def _measure(self, least: float = 0.0) -> None:
         """The time of a step since the last look, of all ranks; what lay between two phases is none. least: seconds to measure over."""
