@@ -188,3 +188,24 @@ def test_a_rank_that_waits_for_what_it_started_is_named_with_its_child_s_trouble
     stuck = collected(*rows, "34 31 D nfs_wait_bit_killable cp a b", stacks={31: copies, 32: waits, 33: waits})
     d = judge(job(*stuck), knowledge)
     assert (d.failure_type, d.suspects.ranks) == ("storage-error", (0,))
+
+
+@pytest.mark.parametrize(
+    ("environment", "type_"),
+    [("OMP_NUM_THREADS=1", "hang"), ("SLURM_JOB_ID=7", "hang"), ("SLURM_JOB_ID=59130", "host-out-of-memory")],
+)
+def test_an_oom_kill_in_another_job_s_control_group_is_no_cause(
+    environment: str, type_: str, knowledge: Knowledge
+) -> None:
+    """Nothing explains the hang here, and the program is one that a script may have started: the control group tells whose it is."""
+    group = "/slurm_n1/uid_0/job_59130"
+    kernel = [
+        f"oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),oom_memcg={group},task_memcg={group}/step_0/task_0,task=python3,pid=999,uid=0",
+        "Memory cgroup out of memory: Killed process 999 (python3) total-vm:1000kB, anon-rss:900kB, file-rss:0kB, shmem-rss:0kB, UID:0",
+    ]
+    files = collected("20 1 S do_wait bash wait.sh", "21 20 S wait_for_partner cat fifo")
+    files += [log_file(environment, f"c/n1/env-{pid}.txt", "processes", node="n1") for pid in (20, 21)]
+    said = "\n".join(f"[12345.{i}] {line}" for i, line in enumerate(kernel))
+    d = judge(job(*files, log_file(said, "c/n1/dmesg.txt", "kernel", node="n1")), knowledge)
+    assert d.failure_type == type_
+    assert any(e.role == "root" for e in d.evidence if e.file == "c/n1/dmesg.txt") == (type_ != "hang")

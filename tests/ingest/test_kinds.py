@@ -75,6 +75,13 @@ def test_names_help_where_the_content_is_scarce() -> None:
     assert classify("fabricmanager.log", b"anything") == "fabric"
 
 
+def test_the_kernel_s_log_is_known_by_the_stamp_that_dmesg_writes_as_iso() -> None:
+    said = "2026-01-07T09:33:54,767483+00:00 {}\n"
+    text = said.format("python3 invoked oom-killer: order=0") + said.format("Call Trace:")
+    assert classify("x.txt", text.encode()) == "kernel"
+    assert classify("x.txt", text.replace(",767483+00:00", ",767").encode()) == "job"  # Python's logging
+
+
 def test_empty_binary_and_dumps() -> None:
     assert classify("a.log", b" \n\x00\x00\r\n") == "empty"
     assert classify("a.log", b"\x89PNG\r\n\x1a\n") == "binary"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import PurePosixPath
 
 from triage.diagnose.hangs import Hang
 from triage.diagnose.strangers import Best, about, as_context
@@ -14,6 +16,9 @@ from triage.evidence.processes import short
 
 # What happens to one process, and says nothing of the others of its node.
 _OF_ONE = frozenset({"host-out-of-memory", "native-crash", "hang"})
+_ENVIRONMENT = re.compile(r"env-\d{1,9}(?:\.\d{1,3})?\.txt")
+_JOB = re.compile(r"SLURM_JOB_ID=(\d{1,12})")
+_CGROUP_JOB = re.compile(r"_memcg=[^,\s]{0,200}?/job_(\d{1,12})\b")  # Slurm's
 
 
 def set_aside(best: Best, hang: Hang, log: JobLog) -> None:
@@ -23,13 +28,25 @@ def set_aside(best: Best, hang: Hang, log: JobLog) -> None:
     if not crew:
         return
     nodes = {f.name: f.node for f in log.files if f.kind == "kernel"}
+    others = _of_other_jobs(best, log)
     for key, f in best.items():
         if key[0] not in nodes or f.signature.role == "context" or f.signature.failure_type not in _OF_ONE:
             continue
         name, pid = about(f.line.text)
         node = f.groups.get("node") or f.line.node or nodes[key[0]]
-        if (name or pid) and not _is_there(hang.scene.processes, pid, node) and not _may_be_ours(hang, f, name):
+        if not (name or pid) or _is_there(hang.scene.processes, pid, node):
+            continue
+        if (pid and (key[0], pid) in others) or not _may_be_ours(hang, f, name):
             best[key] = replace(f, signature=as_context(f))
+
+
+def _of_other_jobs(best: Best, log: JobLog) -> frozenset[tuple[str, int]]:
+    """By file and number the processes that were in control groups of other Slurm jobs than the one that the environments of
+    the job's own processes name; those of a job that Slurm did not start name none."""
+    told = [f for f in log.files if _ENVIRONMENT.fullmatch(PurePosixPath(f.name).name)]
+    own = {found[1] for f in told for line in f.lines if (found := _JOB.match(line.text))}
+    named = ((key[0], f.line.text, _CGROUP_JOB.search(f.line.text)) for key, f in best.items())
+    return frozenset((file, about(text)[1]) for file, text, job in named if told and job and job[1] not in own)
 
 
 def _is_there(processes: Iterable[Process], pid: int, node: str | None) -> bool:
