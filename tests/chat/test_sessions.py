@@ -193,6 +193,16 @@ def test_a_question_is_answered_though_an_outcome_is_asked_for(site: Site, befor
     assert conversation.form is None
 
 
+def test_what_a_person_said_instead_stands_before_what_the_rules_say(site: Site) -> None:
+    ask = asker(site.talk(site.subject()))
+    for told in ("/resolve corrected type=out-of-memory cause=a leak fix=less workers worked=yes", "yes"):
+        ask(told)
+
+    said_first = "ada corrected this diagnosis: out-of-memory; a leak; fixed by: less workers (it worked).\n"
+    assert said(ask("what should I do?")).startswith(said_first)
+    assert said(ask("why?")).startswith(said_first)
+
+
 def test_a_question_is_no_outcome_and_a_yes_to_whether_it_was_right_is(site: Site) -> None:
     conversation = site.talk(site.subject())
     ask = asker(conversation)

@@ -157,10 +157,13 @@ def test_an_outcome_is_recorded(served: Served) -> None:
             f"/api/v1/incidents/{number}/outcomes", json={"verdict": "corrected", "failure_type": "no-such"}
         )
         right = client.post(f"/api/v1/incidents/{number}/outcomes", json={"verdict": "rejected", "note": "came again"})
+        page = client.get(f"/incidents/{number}", headers={"accept": "text/html"}).text
         found = client.get("/api/v1/incidents", params={"verdict": "rejected"}).json()["incidents"]
     assert (wrong.status_code, right.status_code) == (400, 201)
     assert right.json()["said"] == [f"incident {number}: rejected by oncall"]
     assert [i["id"] for i in found] == [number]
+    assert page.index("oncall rejected this diagnosis: came again.") < page.index('class="lead')
+    assert 'class="chip established"' not in page.partition('class="lead')[0]
 
 
 # ------------------------------------------------------------------------------------------------- service

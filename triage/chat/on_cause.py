@@ -14,6 +14,7 @@ from triage.chat.said import (
     of_ids,
     of_role,
     ranks_of,
+    refuted,
     say,
     sentence,
     unquoted,
@@ -43,6 +44,8 @@ def why(subject: Subject) -> Iterator[Event]:
     if not failed(r):
         yield from healthy(subject)
         return
+    if against := refuted(subject.stored):
+        yield say(against)
     yield say(f"{r['failure_type']}, {STATUS[r['status']]}.")
     yield say(cause(subject, whole=True))
     chain = of_ids(subject, r.get("chain", ())) or of_role(subject, "root", "cascade")
@@ -56,7 +59,7 @@ def why(subject: Subject) -> Iterator[Event]:
         yield say("No line of the log says why.")
         yield from _to_settle(r)
     told = subject.stored.verdicts[-1] if subject.stored and subject.stored.verdicts else None
-    if told:
+    if told and told.verdict == "confirmed":
         yield say(
             f"{told.who} said later that this was {told.verdict}" + (f": {sentence(told.cause)}" if told.cause else ".")
         )

@@ -6,7 +6,19 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from triage.chat.said import STATUS, cause, cite, failed, names, of_ids, of_role, say, sentence, steps_with_command
+from triage.chat.said import (
+    STATUS,
+    cause,
+    cite,
+    failed,
+    names,
+    of_ids,
+    of_role,
+    refuted,
+    say,
+    sentence,
+    steps_with_command,
+)
 from triage.chat.values import Event, Subject
 from triage.report import course
 from triage.taxonomy import Taxonomy
@@ -28,6 +40,8 @@ _ENDED = "Nothing speaks against it: it was ended from outside, and nothing fail
 
 def what_to_do(subject: Subject, labels: Taxonomy) -> Iterator[Event]:
     r = subject.result
+    if against := refuted(subject.stored):
+        yield say(against)
     yield say(f"{r['action']}: {sentence(labels.actions.get(r['action'], ''))}")
     if r["status"] in ("hypothesis", "unknown") and failed(r):
         yield say(f"The cause is {STATUS[r['status']]}; so look before you change anything.")

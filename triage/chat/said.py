@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from triage.chat.values import Cited, Event, Subject, Text
+from triage.store.values import StoredIncident
 from triage.text import rank_ranges
 
 STATUS = {
@@ -98,3 +99,14 @@ def unquoted(subject: Subject, text: str) -> str:
 def sentence(text: str) -> str:
     text = " ".join(str(text).split())
     return text if not text or text[-1] in ".!?" else f"{text}."
+
+
+def refuted(stored: StoredIncident | None) -> str:
+    """What a person said instead of the diagnosis, "" where nobody did, or it was confirmed."""
+    last = stored.verdicts[-1] if stored and stored.verdicts else None
+    if last is None or last.verdict == "confirmed":
+        return ""
+    how = {"yes": "it worked", "no": "it did not work"}.get(last.worked, "not known whether it worked")
+    parts = (last.failure_type, last.cause, f"fixed by: {last.fix} ({how})" if last.fix else "")
+    told = "; ".join(filter(None, parts)) if last.verdict == "corrected" else last.cause or last.note
+    return sentence(f"{last.who} {last.verdict} this diagnosis" + (f": {told}" if told else ""))

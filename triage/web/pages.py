@@ -9,6 +9,7 @@ from urllib.parse import quote, urlencode
 from fastapi import APIRouter, Form, Query, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from triage.chat.said import refuted
 from triage.domain import Outcome, Status
 from triage.errors import InputError, TriageError
 from triage.report import course
@@ -124,7 +125,7 @@ def _incident(request: Request, here: State, caller: Caller, incident: int, code
     shown = {"problem": "", "given": {}, **shown}
     return page(
         request, "incident.html", caller, code, stored=stored, r=result, picture=timeline.picture(result),
-        chain=course.chain_text(result), told=told, recurrence=course.recurrence_text(result), turns=chat.conversation.turns[-20:],
+        refuted=refuted(stored), chain=course.chain_text(result), told=told, recurrence=course.recurrence_text(result), turns=chat.conversation.turns[-20:],
         form=chat.conversation.form, verdicts=get_args(VerdictKind), worked=get_args(Worked), labels=here.parts.labels, **shown,
     )  # fmt: skip
 
