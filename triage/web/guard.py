@@ -119,12 +119,11 @@ class Guard:
 
     async def _too_large(self, send: Send, receive: Receive, most: int) -> None:
         """Says so at once, and lets the client come to where it reads it."""
-        about = (
-            f"the request is larger than the {most >> 20:,} MB that may be sent"
-            if most >= 1 << 20
-            else "the request is too large"
-        )
-        await _refuse(send, 413, about, "pack the logs (zstd, gzip), or point to their path", more=True)
+        about, hint = "the request is too large", "say it in fewer words"
+        if most > SMALL:
+            about = f"the request is larger than the {most >> 20:,} MB that may be sent"
+            hint = "pack the logs (zstd, gzip), or point to their path"
+        await _refuse(send, 413, about, hint, more=True)
         try:
             async with asyncio.timeout(LINGER):
                 while (await receive()).get("more_body"):

@@ -81,9 +81,12 @@ class _Out:
             raise InputError(f"more than {MOST_FILES:,} files", "pack them, or point to their folder")
         place = self._taken.another(name)
         path = self._folder / place
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._now = place, path.open("xb")
+        except OSError as error:
+            raise _no_room(error) from None
         self._sizes[place] = 0
-        self._now = place, path.open("xb")
 
     def write(self, piece: bytes) -> None:
         assert self._now is not None
