@@ -209,3 +209,14 @@ def test_an_oom_kill_in_another_job_s_control_group_is_no_cause(
     d = judge(job(*files, log_file(said, "c/n1/dmesg.txt", "kernel", node="n1")), knowledge)
     assert d.failure_type == type_
     assert any(e.role == "root" for e in d.evidence if e.file == "c/n1/dmesg.txt") == (type_ != "hang")
+
+
+def test_a_rank_that_is_gone_is_named_and_not_the_store_that_sleeps_until_it_comes(knowledge: Knowledge) -> None:
+    """Rank 0 serves the store, and sleeps between its looks at who has come; its clients wait at their sockets."""
+    called = ["    c10d::TCPStore::TCPStore (libtorch_cpu.so)", "    <module> (dead.py:5)"]
+    serves = ["    clock_nanosleep (libc.so.6)", "    c10d::TCPStore::waitForWorkers (libtorch_cpu.so)", *called]
+    asks = ["    __poll (libc.so.6)", "    c10d::TCPStore::wait (libtorch_cpu.so)", *called]
+    rows = ["31 30 S hrtimer_nanosleep python t.py --rank 0", "32 30 S poll_schedule_timeout python t.py --rank 1", "34 30 S poll_schedule_timeout python t.py --rank 3"]  # fmt: skip
+    d = judge(job(*collected(*rows, stacks={31: serves, 32: asks, 34: asks})), knowledge)
+    assert (d.outcome, d.failure_type, d.suspects.ranks, d.suspects.pids) == ("hung", "hang", (2,), ())
+    assert "no process and no stack" in d.root_cause

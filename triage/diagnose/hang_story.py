@@ -35,7 +35,7 @@ _LEGAL = re.compile(
 _DEBUGGERS = ("py-spy", "gdb", "eu-stack")
 _NAMED = 4  # processes, or places, of which it is said what they do
 _COMPUTES = frozenset({"code", "file", "native"})
-SAID = frozenset({made.UNSEEN.id, made.LATE.id, made.CROSSED.id})  # of which no process is named
+SAID = frozenset({made.UNSEEN.id, made.NOT_JOINED.id, made.LATE.id, made.CROSSED.id})  # of which no process is named
 _SURE = 64  # weight from which on a single look tells
 
 

@@ -137,11 +137,13 @@ class _Judge:
         return next((stuck for child in self._scene.family.of(p) if (stuck := self._by_state(child))), None)
 
     def _by_place(self) -> list[Culprit]:
-        """Those that do not wait in the kernel as the others do."""
+        """Those that do not wait in the kernel as the others do, but for those whose stacks say that they wait for others: the
+        server of a store sleeps until all have come, its clients wait at their sockets."""
         at = self._places
         if moving(self._scene.seen):
             return []
-        found = [(*chosen, p) for p in at.odd if (chosen := self._of_place(p, at.twice))]
+        apart = [p for p in at.odd if (seen := self._scene.seen_of(p)) is None or not seen.waits]
+        found = [(*chosen, p) for p in apart if (chosen := self._of_place(p, at.twice))]
         return [Culprit(sig, line, p, tuple(self._also(p, (sig, line)))) for sig, line, p in found]
 
     def _of_place(self, p: Process, twice: bool) -> tuple[Signature, LogLine] | None:
@@ -224,10 +226,12 @@ class _Judge:
 
     def _all_wait(self, waiting: Sequence[Seen]) -> Iterator[Finding]:
         """All that were seen wait: for those that were not, or in the network."""
-        if all(s.doing == "rendezvous" for s in waiting):
+        joining = all(s.doing == "rendezvous" for s in waiting)
+        if self._scene.gone and not (joining and len(self._scene.gone) >= len(waiting)):
+            unseen = made.NOT_JOINED if joining else made.UNSEEN
+            yield Finding(waiting[0].line, unseen, {"rank": str(self._scene.gone[0])})
+        elif joining:
             yield Finding(waiting[0].line, made.LATE)
-        elif self._scene.gone:
-            yield Finding(waiting[0].line, made.UNSEEN, {"rank": str(self._scene.gone[0])})
         else:
             yield from (Finding(s.line, made.CROSSED) for s in crossed(waiting))
 

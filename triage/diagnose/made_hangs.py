@@ -106,6 +106,12 @@ UNSEEN = replace(
     remedy="See whether the process of this rank still runs; its log and the kernel log of its node tell how it ended.",
     check="ps -eo pid,stat,etime,cmd on the node of the rank",
 )
+NOT_JOINED = replace(
+    UNSEEN,
+    id="hang.rank-not-joined",
+    title="ranks wait for all at their rendezvous or store, and of this rank there is no process and no stack: it ended, or never started",
+    weight=53,
+)
 NODE = replace(
     DEFUNCT,
     id="hang.node-silent",
