@@ -220,3 +220,21 @@ def test_a_rank_that_is_gone_is_named_and_not_the_store_that_sleeps_until_it_com
     d = judge(job(*collected(*rows, stacks={31: serves, 32: asks, 34: asks})), knowledge)
     assert (d.outcome, d.failure_type, d.suspects.ranks, d.suspects.pids) == ("hung", "hang", (2,), ())
     assert "no process and no stack" in d.root_cause
+
+
+def test_without_py_spy_the_first_step_is_to_install_it_and_a_tracker_is_no_rank(knowledge: Knowledge) -> None:
+    native = ["#0  0x7f in __futex_wait () from libc.so.6", "#1  0x7f in method_vectorcall_O () from libpython3.11.so"]
+    rows = ["20 1 S do_wait python spawn.py"]
+    rows += [f"{pid} 20 S futex_wait python -c from multiprocessing.spawn import spawn_main" for pid in (22, 23, 24)]
+    rows.append("21 20 S pipe_read python -c from multiprocessing.resource_tracker import main;main(3)")
+
+    def looked_at(absent: str) -> Diagnosis:
+        files = collected(*rows, absent=absent)
+        text = "\n".join(['Thread 1 (Thread 0x7f (LWP 22) "python"):', *native])
+        return judge(job(*files, log_file(text, "c/n1/gdb-22.txt", "stacks", node="n1")), knowledge)
+
+    d = looked_at("py-spy")
+    assert "Install py-spy" in d.remediation[0].step
+    assert "py-spy" in d.root_cause
+    assert "All 3 processes" in d.root_cause
+    assert not any("Install py-spy" in step.step for step in looked_at("nvidia-smi").remediation)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 
 from triage.diagnose import made_hangs as made
 from triage.diagnose.hangs import KERNEL, Culprit, Hang
-from triage.domain import JobLog, Signature, StackClass, Suspects
+from triage.domain import Diagnosis, JobLog, Remedy, Signature, StackClass, Suspects
 from triage.evidence.crew import Process
 from triage.evidence.kernel_places import does
 from triage.evidence.stacks import moving
@@ -33,8 +34,16 @@ _LEGAL = re.compile(
     re.IGNORECASE,
 )
 _DEBUGGERS = ("py-spy", "gdb", "eu-stack")
+_STEPS = 7
 _NAMED = 4  # processes, or places, of which it is said what they do
 _COMPUTES = frozenset({"code", "file", "native"})
+_PYTHON = re.compile(r"python[\d.]*|pt_\w+")
+_NO_PYTHON = "No stack shows a line of Python, as there is no py-spy on the node: what is known is what the kernel and C functions tell."
+_INSTALL = Remedy(
+    "Install py-spy on the nodes of the job (`pip install py-spy`, into the environment of the job or of triage) and collect again (`triage hang collect`)",
+    "without it no line of a Python program is seen; with it the stacks mostly tell who holds the others up",
+    "reversible",
+)
 SAID = frozenset({made.UNSEEN.id, made.NOT_JOINED.id, made.LATE.id, made.CROSSED.id})  # of which no process is named
 _SURE = 64  # weight from which on a single look tells
 
@@ -174,6 +183,18 @@ def may_be_meant(hang: Hang, root: Signature) -> bool:
     seen = stands[0]
     by_stack = any(s is seen for s in hang.scene.odd)
     return by_stack and (seen.rank == 0 or any(_LEGAL.search(frame.function) for frame in seen.standing.own))
+
+
+def with_py_spy(result: Diagnosis, hang: Hang) -> Diagnosis:
+    """What a look at a Python program without py-spy came to, and first what to do about that; unchanged where it is sure."""
+    frames = (f for p in hang.scene.crew for dump in p.dumps for thread in dump.threads for f in thread.frames)
+    python = any(_PYTHON.fullmatch(p.program) for p in hang.scene.crew)
+    if result.status not in ("hypothesis", "unknown") or result.outcome not in ("hung", "unknown"):
+        return result
+    if "py-spy" not in hang.told.absent or not python or not all(frame.native for frame in frames):
+        return result
+    said = result.root_cause if "py-spy" in result.root_cause else f"{result.root_cause} {_NO_PYTHON}"
+    return replace(result, root_cause=said, remediation=(_INSTALL, *result.remediation[: _STEPS - 1]))
 
 
 def moves(hang: Hang) -> bool:

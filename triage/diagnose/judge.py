@@ -59,7 +59,7 @@ def judge(log: JobLog, knowledge: Knowledge) -> Diagnosis:
     result = replace(result, stacks=facts.hang.scene.stacks)
     if verdict.root and not facts.collectives.waits and (but := hang_story.doubt(facts.hang, verdict.root.signature)):
         result = replace(result, status="hypothesis", root_cause=f"{result.root_cause} {but}")
-    return story.complete(result, facts, aligned)
+    return story.complete(hang_story.with_py_spy(result, facts.hang), facts, aligned)
 
 
 def _answer(facts: Facts, verdict: Verdict, knowledge: Knowledge) -> Diagnosis:

@@ -24,6 +24,8 @@ _STARTERS = re.compile(
 _FOR_CHILD = frozenset({"do_wait", "do_wait4", "kernel_wait4", "kernel_waitid", "wait4"})
 _DEFUNCT = re.compile(r"^\[(.{1,40})\](?: <defunct>)?$|^(.{1,200}?) <defunct>$")
 _PRINTS = frozenset({"tee", "cat", "tail", "grep", "sed", "awk", "ts"})
+# Python programs that serve others, by their command. What a forkserver forks has its command too, and may be a rank.
+_SERVES = re.compile(r"\bmultiprocessing\.(?:resource|semaphore)_tracker\b")
 _SHOWN = 60  # characters of a command
 
 
@@ -56,7 +58,9 @@ class Process:
 
     @property
     def helps(self) -> bool:
-        """Is it a launcher or a worker, by its stack?"""
+        """Is it a launcher or a worker, by its command or its stack?"""
+        if any(_SERVES.search(state.command) for state in self.states):
+            return True
         return bool(self.looks) and all(at.helper for _, at in self.looks)
 
     @property

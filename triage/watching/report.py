@@ -90,7 +90,7 @@ def as_text(document: dict[str, Any], collecting: str = "") -> str:
         )
     if collecting:
         lines.append(f"         collecting stacks and states into {collecting}; more follows")
-    elif hung and not document["suspects"]:
+    elif hung and not document["suspects"] and not document["diagnosis"]:
         lines.append("         no process stands out by its state: the stacks tell more")
     if document["next"]:
         lines.append(f"         next: {document['next']}")
