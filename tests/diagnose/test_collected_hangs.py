@@ -238,3 +238,13 @@ def test_without_py_spy_the_first_step_is_to_install_it_and_a_tracker_is_no_rank
     assert "py-spy" in d.root_cause
     assert "All 3 processes" in d.root_cause
     assert not any("Install py-spy" in step.step for step in looked_at("nvidia-smi").remediation)
+
+
+def test_the_collector_is_none_of_the_job_though_the_same_shell_started_both(knowledge: Knowledge) -> None:
+    """A parent that works too, its children, one of which is stopped, and our own command, which ps shows beside them."""
+    rows = ["10 9 S pipe_read python mp.py", "11 10 S pipe_read python mp.py", "12 10 T do_signal_stop python mp.py"]
+    files = collected(*rows, stacks={10: RECEIVES, 11: RECEIVES, 12: RECEIVES})
+    ours = "     77       9 root S    futex_do_wait                  00:00:02 python -m triage hang collect --pid 10"
+    text = "\n".join([*(line.text for line in files[1].lines), ours])
+    d = judge(job(files[0], log_file(text, "c/n1/ps.txt", "processes", node="n1"), *files[2:]), knowledge)
+    assert (d.suspects.pids, d.root_cause_class) == ((12,), "operator-action")

@@ -26,6 +26,7 @@ _DEFUNCT = re.compile(r"^\[(.{1,40})\](?: <defunct>)?$|^(.{1,200}?) <defunct>$")
 _PRINTS = frozenset({"tee", "cat", "tail", "grep", "sed", "awk", "ts"})
 # Python programs that serve others, by their command. What a forkserver forks has its command too, and may be a rank.
 _SERVES = re.compile(r"\bmultiprocessing\.(?:resource|semaphore)_tracker\b")
+_OUR_OWN = re.compile(r"\btriage\s+(?:hang|watch|diagnose|chat|serve)\b")  # started by the same shell as the job
 _SHOWN = 60  # characters of a command
 
 
@@ -168,7 +169,9 @@ def _siblings(processes: Sequence[Process], found: Sequence[Process], of: Family
     return [
         p
         for p in processes
-        if id(p) not in there and (p.node, p.parent, p.program) in alike and not (of.starts(p) or p.helps)
+        if id(p) not in there
+        and (p.node, p.parent, p.program) in alike
+        and not (of.starts(p) or p.helps or _OUR_OWN.search(p.command))
     ]
 
 
