@@ -22,6 +22,7 @@ from triage.cli import (
     resolving,
     rules_signatures,
     serve_roots,
+    served_log,
     wiring,
 )
 from triage.cli.alone import alone
@@ -29,7 +30,6 @@ from triage.cli.chat_open import Opened
 from triage.config import Settings
 from triage.domain import Folded
 from triage.errors import UsageError
-from triage.redact import redact
 from triage.store.values import Filters, Verdict
 from triage.web import access, app, token_file
 from triage.web.access import Access, Token
@@ -84,7 +84,7 @@ def run(chosen: Settings, known: Sequence[Token], host: str, port: int, names: t
             keep_days=chosen.serve_keep_days,
             command=(sys.executable, "-m", "triage.cli.serve_worker"),
         )
-        _log_to_stderr()
+        served_log.to_stderr({"triage.web": logging.INFO, "uvicorn.error": logging.WARNING})
         told = f"serving {place}" + (f"/login?token={own}" if own else "") + "; Ctrl-C ends it"
         server = listening.Server(app.create(parts, options), told)
         server.run(sockets=[opened_at])
@@ -137,17 +137,3 @@ def _parts(chosen: Settings, opened: Opened, access_: Access) -> Parts:
 
 def _folder(chosen: Settings) -> Path:
     return chosen.home / "serve"
-
-
-class _NoSecrets(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        return redact(super().format(record))
-
-
-def _log_to_stderr() -> None:
-    handler = logging.StreamHandler()
-    handler.setFormatter(_NoSecrets("%(asctime)s %(levelname)s %(message)s"))
-    for name, level in (("triage.web", logging.INFO), ("uvicorn.error", logging.WARNING)):
-        logging.getLogger(name).addHandler(handler)
-        logging.getLogger(name).setLevel(level)
-        logging.getLogger(name).propagate = False

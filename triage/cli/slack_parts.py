@@ -15,7 +15,7 @@ from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError
 
 from triage.chat.values import Subject
-from triage.cli import output, wiring
+from triage.cli import output, served_log, wiring
 from triage.cli.alone import alone
 from triage.cli.chat_open import Opened
 from triage.cli.stopping import Stop
@@ -35,7 +35,7 @@ _TOKENS = (("slack_bot_token", "xoxb-"), ("slack_app_token", "xapp-"))
 def run(root: Sequence[str], llm: str | None, base_url: str = WebClient.BASE_URL) -> int:
     """Until a signal; returns the exit code. base_url: of Slack's API. Errors: UsageError."""
     chosen = wiring.settings(llm)
-    _log_to_stderr()
+    served_log.to_stderr({"triage.slack": logging.WARNING})
     with connected(chosen, root, base_url) as bot:
         stop = Stop()
         output.note("connected to Slack; Ctrl-C ends it")
@@ -109,17 +109,3 @@ def _refusals() -> Iterator[None]:
     except OSError as error:
         reason = getattr(error, "reason", None) or error
         raise UsageError(f"Slack cannot be reached: {reason}", "is a proxy needed (HTTPS_PROXY)?") from None
-
-
-class _NoSecrets(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        return redact(super().format(record))
-
-
-def _log_to_stderr() -> None:
-    handler = logging.StreamHandler()
-    handler.setFormatter(_NoSecrets("%(asctime)s %(levelname)s %(message)s"))
-    log = logging.getLogger("triage.slack")
-    log.addHandler(handler)
-    log.setLevel(logging.WARNING)
-    log.propagate = False
