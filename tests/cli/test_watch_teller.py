@@ -17,7 +17,7 @@ from triage.cli.watch_hung import Findings
 from triage.cli.watch_news import message
 from triage.cli.watch_teller import Collecting, Teller
 from triage.watching.loop import Target, Told
-from triage.watching.report import as_text
+from triage.watching.report import as_json, as_text
 from triage.watching.tails import Logs
 from triage.watching.values import Status, Suspect
 
@@ -125,3 +125,20 @@ def test_what_lets_a_suspended_job_go_on_is_printed_and_sent(
     teller.tell(Told(Status("suspended", ("stopped, for 31 min",), held=1860.0, resume=resume), True, "suspended"))
     assert said in capfdbinary.readouterr().out.decode().splitlines()[-1]
     assert said in dict(message(kept.sent[0]).fields)["next"]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "pids", "told"), [([], [], True), ([2], [], True), ([1], [], False), ([], [7], False)]
+)
+def test_a_diagnosis_that_names_none_of_the_suspects_says_so(ranks: list[int], pids: list[int], told: bool) -> None:
+    blamed = {"ranks": ranks, "pids": pids, "nodes": [], "gpus": []}
+    diagnosis = {
+        "status": "established",
+        "failure_type": "host-out-of-memory",
+        "root_cause": "Killed.",
+        "suspects": blamed,
+    }
+    at = Told(HUNG, True, "cause", datetime(2026, 1, 7, tzinfo=UTC))
+    text = as_text({**as_json("pid 6", at, "hang-6", diagnosis), "next": None})
+    assert ("names none of the suspects" in text) == told
+    assert "the stacks tell more" not in text

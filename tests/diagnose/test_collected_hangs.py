@@ -248,3 +248,21 @@ def test_the_collector_is_none_of_the_job_though_the_same_shell_started_both(kno
     text = "\n".join([*(line.text for line in files[1].lines), ours])
     d = judge(job(files[0], log_file(text, "c/n1/ps.txt", "processes", node="n1"), *files[2:]), knowledge)
     assert (d.suspects.pids, d.root_cause_class) == ((12,), "operator-action")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "python3[999]: segfault at 0 ip 00007f2b0d18c0ba sp 00007ffd62258ee8 error 4 in libc.so.6[7f2b0d000000+1000]",
+        "NVRM: Xid (PCI:0000:07:00): 31, pid=999, name=python3, Ch 00000010, intr 00000000. MMU Fault: ENGINE GRAPHICS",
+    ],
+)
+def test_what_the_kernel_says_of_a_process_that_is_none_of_the_job_s_is_no_cause(
+    said: str, knowledge: Knowledge
+) -> None:
+    rows = ["11 10 S futex_wait python t.py --rank 0", "12 10 S hrtimer_nanosleep python t.py --rank 1", "13 10 S futex_wait python t.py --rank 2"]  # fmt: skip
+    kernel = log_file(f"[12345.1] {said}", "c/n1/dmesg.txt", "kernel", node="n1")
+    d = judge(job(*collected(*rows), kernel), knowledge)
+    assert (found(d), d.suspects.ranks) == (("hung", "hang", (12,)), (1,))
+    ours = judge(job(*collected(*rows), log_file(kernel.lines[0].text.replace("999", "12"), "c/n1/dmesg.txt", "kernel", node="n1")), knowledge)  # fmt: skip
+    assert ours.failure_type != "hang"

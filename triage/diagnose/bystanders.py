@@ -15,7 +15,7 @@ from triage.evidence.match import Finding
 from triage.evidence.processes import short
 
 # What happens to one process, and says nothing of the others of its node.
-_OF_ONE = frozenset({"host-out-of-memory", "native-crash", "hang"})
+_OF_ONE = frozenset({"host-out-of-memory", "native-crash", "cuda-error", "hang"})
 _ENVIRONMENT = re.compile(r"env-\d{1,9}(?:\.\d{1,3})?\.txt")
 _JOB = re.compile(r"SLURM_JOB_ID=(\d{1,12})")
 _CGROUP_JOB = re.compile(r"_memcg=[^,\s]{0,200}?/job_(\d{1,12})\b")  # Slurm's

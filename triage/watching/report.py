@@ -88,6 +88,8 @@ def as_text(document: dict[str, Any], collecting: str = "") -> str:
         lines.append(
             f"         diagnosis ({diagnosis['status']}, {diagnosis['failure_type']}): {diagnosis['root_cause']}"
         )
+        if document["suspects"] and not any(_blames(diagnosis, suspect) for suspect in document["suspects"]):
+            lines.append("         the diagnosis names none of the suspects: look at them before you act on it")
     if collecting:
         lines.append(f"         collecting stacks and states into {collecting}; more follows")
     elif hung and not document["suspects"] and not document["diagnosis"]:
@@ -95,6 +97,12 @@ def as_text(document: dict[str, Any], collecting: str = "") -> str:
     if document["next"]:
         lines.append(f"         next: {document['next']}")
     return "\n".join(lines)
+
+
+def _blames(diagnosis: dict[str, Any], suspect: dict[str, Any]) -> bool:
+    told = diagnosis["suspects"]
+    by_node = suspect["rank"] is None and suspect["pid"] is None and suspect["node"] in told["nodes"]
+    return suspect["rank"] in told["ranks"] or suspect["pid"] in told.get("pids", ()) or by_node
 
 
 def _plain(document: dict[str, Any]) -> str:
