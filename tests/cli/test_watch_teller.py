@@ -84,6 +84,8 @@ def test_a_message_waits_for_the_cause_and_not_for_ever(
     assert kept.news == ["hung"]
     teller.tell(Told(Status("running"), True, "moving again"))
     assert (kept.news, teller.busy) == (["hung", "moving again"], False)
+    printed = json.loads(capfdbinary.readouterr().out)
+    assert printed["words"] == ["moving again after 31 min"]
 
 
 def test_what_was_over_before_it_was_told_is_not_told(teller: Teller) -> None:
@@ -142,3 +144,12 @@ def test_a_diagnosis_that_names_none_of_the_suspects_says_so(ranks: list[int], p
     text = as_text({**as_json("pid 6", at, "hang-6", diagnosis), "next": None})
     assert ("names none of the suspects" in text) == told
     assert "the stacks tell more" not in text
+
+
+def test_who_ends_it_in_the_middle_is_told_what_became_of_what_was_collected(
+    teller: Teller, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    teller.quiet = False
+    teller.tell(Told(HUNG, True, "hung"))
+    teller.close(0)
+    assert b"ended while the hang was looked into: nothing of it was kept" in capfdbinary.readouterr().err

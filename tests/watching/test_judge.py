@@ -338,3 +338,17 @@ def test_news_once_a_hang_and_again_on_change() -> None:
     patient = Notices(1800)
     said = [patient.due(Status("suspended", held=seconds)) for seconds in (0.0, 1799.0, 1800.0, 1900.0)]
     assert said == [None, None, "suspended", None]
+
+
+def test_what_is_said_of_a_suspect_is_said_once_and_the_dead_do_not_do_what_the_living_do() -> None:
+    alone = Job(ranks=1)
+    alone.move(0, wchan="hrtimer_nanosleep")
+    status = silence(alone, 31)
+    (suspect,) = status.suspects
+    assert (status.state, suspect.cause) == ("hung", "asleep")
+    assert suspect.why not in status.words
+    job = Job()
+    silence(job, 2)
+    del job.ranks[2]
+    words = silence(job, 31).words
+    assert any(word.startswith("ranks 0-1,3 alike: each waits in futex") for word in words)

@@ -40,6 +40,12 @@ def test_steps_by_rank(tmp_path: Path) -> None:
     assert (view.phase, view.quiet, view.trained) == ("train", 3.0, True)
 
 
+def test_a_job_that_begins_again_at_an_earlier_step_trains(tmp_path: Path) -> None:
+    log = Grown(tmp_path)
+    log.write("[rank1]: step 50 loss 2.1", "[rank0]: Building dataset index mapping")
+    assert log.write("[rank1]: step 20 loss 2.1").phase == "train"
+
+
 def test_what_is_no_progress(tmp_path: Path) -> None:
     log = Grown(tmp_path)
     log.write("step 5 loss 2.1")

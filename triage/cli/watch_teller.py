@@ -15,6 +15,7 @@ from triage.watching import report
 from triage.watching.heartbeat import Heartbeat
 from triage.watching.loop import Target, Told
 from triage.watching.values import Status
+from triage.watching.words import span
 
 if TYPE_CHECKING:
     from triage.cli.watch_messages import Messages
@@ -80,7 +81,11 @@ class Teller:
 
     def close(self, seconds: float) -> None:
         """Nothing that was begun outlives us, and what was not found is not told. seconds: for messages that are being sent."""
+        folder = self._under_way.folder if self._under_way else None
         self._break_off()
+        if folder:
+            kept = f"what was collected is in {folder}" if folder.is_dir() else "nothing of it was kept"
+            output.note(f"ended while the hang was looked into: {kept}", self.quiet)
         if self.messages:
             self.messages.wait(seconds)
 
@@ -100,6 +105,10 @@ class Teller:
     def _over(self, told: Told) -> Told:
         """A hang that is over before anybody was told of it is no news, unless it ended badly."""
         self._break_off()
+        if self._hang and told.news == "moving again":
+            stood = (told.at - self._hang.at).total_seconds() + self._hang.status.quiet
+            words = (f"moving again after {span(stood)}", *told.status.words)
+            told = replace(told, status=replace(told.status, words=words))
         self._hang, self._findings = None, Findings()
         was_unsent, self._unsent = self._unsent, False
         return replace(told, news=None, changed=True) if was_unsent and told.news in ("moving again", "ended") else told

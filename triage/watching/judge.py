@@ -181,7 +181,8 @@ class Judge:
             *self._seen(seen, living, window),
             *hidden,
         ]
-        return Status("hung", tuple(words), suspects)
+        blamed = {suspect.why for suspect in suspects}
+        return Status("hung", tuple(word for word in words if word not in blamed), suspects)
 
     def _excuse(self, log: LogView | None, window: Window, quiet: float) -> tuple[str, ...]:
         """CPU time is none by itself, but in a phase that computes without a word it is what is to be seen."""

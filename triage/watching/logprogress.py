@@ -168,7 +168,7 @@ class LogProgress:
             self._beats = True  # the same step again
             return
         self.steps[rank] = _Last((last.step if last else 0) if number is None else number, at)
-        if self.phase != "train" and not self._is_of_before(line, number):
+        if self.phase != "train" and not self._is_of_before(line, last, number):
             self._enter("train", at, measured)
         self._trained = True
         self._progress(at, line.text, measured, shows=True)
@@ -176,10 +176,10 @@ class LogProgress:
     def _highest(self) -> int:
         return max((last.step for last in self.steps.values()), default=0)
 
-    def _is_of_before(self, line: LogLine, number: int | None) -> bool:
-        """Did another rank make this step before the phase was opened? Files are read one after the other, and ranks write apart."""
+    def _is_of_before(self, line: LogLine, last: _Last | None, number: int | None) -> bool:
+        """Did another rank make this step before the phase was opened? Files are read one after the other, and ranks write apart. One that goes back is of another run."""
         other = line.rank is not None and self._opened_by is not None and line.rank != self._opened_by
-        return other and number is not None and number <= self._reached
+        return other and last is not None and number is not None and last.step < number <= self._reached
 
     def _measure(self, least: float = 0.0) -> None:
         """The time of a step since the last look, of all ranks; what lay between two phases is none. least: seconds to measure over."""

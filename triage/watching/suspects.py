@@ -114,7 +114,8 @@ class Ranks:
             ((who, process),) = alive.items()
             return f"{label(who, process)} {patterns[0].told}"
         group = "ranks" if self.numbered else f"{len(alive)} processes"
-        return f"all {group} alike: each {patterns[0].told}" if len(patterns) > 1 else ""
+        whose = several(alive) if self._gone else f"all {group}"  # those that are gone do nothing any more
+        return f"{whose} alike: each {patterns[0].told}" if len(patterns) > 1 else ""
 
     def above(self) -> list[str]:
         """What those do that started the others, where they do not merely wait for them to end."""
