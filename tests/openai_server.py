@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -143,6 +144,14 @@ Scripted = str | Answer
 Script = Iterable[Scripted] | Callable[[Asked], Scripted]
 
 
+class _Quiet(ThreadingHTTPServer):
+    """A client that goes away is none of the server's faults."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
 class OpenAIServer:
     """requests: all that arrived, in order."""
 
@@ -152,7 +161,7 @@ class OpenAIServer:
         self._lock = threading.Lock()
         self._stopped = threading.Event()
         self._began = time.monotonic()
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._http = _Quiet(("127.0.0.1", 0), _handler(self))
         self._http.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._http.server_address[1]}/v1"
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)

@@ -95,7 +95,7 @@ SAMPLES = {
     ),
     "error-ends-the-launcher": Sample("KeyError: 'tokens'", IN_USE),
     "a-task-failed-and-the-step-was-ended": Sample(
-        "srun: error: gpu019: task 3: Exited with exit code 1",
+        "failed (exitcode: 1) local_rank: 3 (pid: 76739) of binary: /home/u/bin/python",
         "slurmstepd: error: *** STEP 250.0 ON gpu019 CANCELLED AT 2024-09-22T13:28:49 ***",
     ),
     "a-killed-rank-drops-its-connections": Sample(

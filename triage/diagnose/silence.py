@@ -17,7 +17,7 @@ from triage.heads import split
 # Ended from outside after this much silence, and far longer than a step takes: the job was hung before it was ended.
 HANG_SILENCE = timedelta(minutes=45)
 HANG_STEPS = 20
-_WORDS = re.compile(r"[^\W\d_]{2,}\W{1,20}\w+")
+_WORD = re.compile(r"(?<![^\W_])[^\W\d_]{2,40}(?![^\W_])")
 _READ = 2000  # characters of a line
 _UNREAD = re.compile(
     r"ermission|no such file|ends? early|was read|cannot be read|truncated|damaged|corrupt|vanished", re.IGNORECASE
@@ -150,8 +150,8 @@ def ending(facts: Facts, cascade: Sequence[Candidate]) -> Ending:
             "end of run, no error. Stacks of all ranks (py-spy) or a flight-recorder dump would."
         )
         return Ending("unknown", "unknown", said)
-    if not any(_WORDS.search(line.text[:_READ]) for f in facts.log.files for line in f.lines):
-        return Ending("unknown", "unknown", "Nothing here reads as a log: no line of it holds two words.")
+    if not any(_WORD.search(line.text[:_READ]) for f in facts.log.files for line in f.lines):
+        return Ending("unknown", "unknown", "Nothing here reads as a log: no line of it holds a word.")
     said = "No failure is seen, and neither is the end of the run: as far as it goes, this log shows no error, no steps and no end."
     return Ending("healthy", "hypothesis", said)
 
