@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 
 import pytest
 
@@ -66,12 +65,17 @@ def test_the_calls_of_an_answer_are_bounded(stream: bool) -> None:
 
 
 def test_the_reading_ends_with_the_time() -> None:
+    reads: set[threading.Thread] = set()
+
+    def told(_text: str) -> None:
+        reads.update(t for t in threading.enumerate() if t.name == READER)
+
     with OpenAIServer(["warm", Answer(pieces=("w ",) * 40_000)]) as server:
         model = server.model()
         model.ask(question("x"))  # imports the client
         with pytest.raises(errors.ModelSlowError):
-            model.ask(question("x", deadline=0.5), lambda _text: None)
-        readers = [t for t in threading.enumerate() if t.name == READER]
-        assert readers
-        time.sleep(1)
-        assert not any(t.is_alive() for t in readers)
+            model.ask(question("x", deadline=0.5), told)
+        assert reads
+        for thread in reads:
+            thread.join(10)
+        assert not any(thread.is_alive() for thread in reads)
