@@ -73,6 +73,8 @@ def test_real_processes_by_the_tools_that_are_here(tool: str, triage: Run, tmp_p
         pytest.skip(f"no {tool} here")
     library = tmp_path / "lib" / "torch" / "distributed"
     library.mkdir(parents=True)
+    for package in (library, library.parent):  # a whole one, which goes before a torch that is installed
+        (package / "__init__.py").touch()
     (library / "distributed_c10d.py").write_text(BARRIER)
     (tmp_path / "train.py").write_text(JOB)
     folder = tmp_path / "collected"
