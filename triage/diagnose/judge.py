@@ -21,11 +21,9 @@ from triage.domain import (
     Evidence,
     Hypothesis,
     JobLog,
-    Progress,
     Run,
     Runbook,
     Runbooks,
-    Status,
     Suspects,
 )
 from triage.evidence.clocks import align
@@ -37,6 +35,7 @@ from triage.text import FOLLOWED
 
 POINTER_WEIGHT = 5  # context that only points elsewhere
 MAX_HYPOTHESES = 4
+_OPEN = frozenset({"hypothesis", "unknown"})  # statuses of a cause that is not settled
 _AFTER = {"hang": "kill-and-restart", "done": "none"}  # actions, by what came before the end
 
 
@@ -147,7 +146,10 @@ def _with_cause(facts: Facts, verdict: Verdict, evidence: list[Evidence], knowle
         remediation=remediation(facts, root, evidence, knowledge.runbooks, action, found, verdict.status, reached),
         runs=_runs(facts.log),
         progress=reached,
-        missing=_missing(facts, book, verdict.status, found, reached, root),
+        missing=(
+            *_unread(facts),
+            *(fetch_notes(facts, root, book, found, reached) if verdict.status in _OPEN else ()),
+        ),
         files=tuple(f.name for f in facts.log.files),
         fingerprint=fingerprint(
             root.failure_type, signature.id, root.first.line.text, (*found.nodes, evidence[0].node or "")
@@ -236,6 +238,9 @@ def _without_cause(facts: Facts, verdict: Verdict, context: Sequence[Finding], k
     evidence = cite(facts, (sign,) if sign else (), verdict.cascade, shown)
     found = suspects(facts, None, ()) if end.outcome in ("failed", "hung") else Suspects()
     reached = progress(facts.log.files, facts.steps, None)
+    steps, notes = (
+        to_fetch(facts, book, knowledge.runbooks, found, reached) if unseen or kind != "healthy" else ((), ())
+    )
     return Diagnosis(
         outcome=end.outcome,
         failure_type=kind,
@@ -253,19 +258,14 @@ def _without_cause(facts: Facts, verdict: Verdict, context: Sequence[Finding], k
         chain=tuple(e.id for e in evidence if e.role in ("root", "cascade")),
         runs=_runs(facts.log),
         progress=reached,
-        missing=_missing(facts, book, end.status, found, reached),
-        remediation=to_fetch(facts, book, knowledge.runbooks, found, reached) if unseen or kind != "healthy" else (),
+        missing=(*_unread(facts), *(notes if end.status in _OPEN else ())),
+        remediation=steps,
         files=tuple(f.name for f in facts.log.files),
     )
 
 
-def _missing(
-    facts: Facts, book: Runbook, status: Status, found: Suspects, reached: Progress, root: Candidate | None = None
-) -> tuple[str, ...]:
-    notes = [*facts.log.missing, *(f"{f.name}: {p}" for f in facts.log.files for p in f.problems)]
-    if status in ("hypothesis", "unknown"):
-        notes += fetch_notes(facts, root, book, found, reached)
-    return tuple(notes)
+def _unread(facts: Facts) -> tuple[str, ...]:
+    return (*facts.log.missing, *(f"{f.name}: {p}" for f in facts.log.files for p in f.problems))
 
 
 def _runs(log: JobLog) -> tuple[Run, ...]:

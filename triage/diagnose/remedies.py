@@ -196,30 +196,34 @@ def _remedy_step(words: str, root: Candidate, case: _Case) -> Remedy:
     return Remedy(fill_text(words, case.known), root.signature.title, risk, evidence=case.cited)
 
 
-def to_fetch(facts: Facts, book: Runbook, books: Runbooks, found: Suspects, progress: Progress) -> tuple[Remedy, ...]:
-    """What to do where the log does not tell: fetch what would, then what the runbook says of a failure without a cause."""
+def to_fetch(
+    facts: Facts, book: Runbook, books: Runbooks, found: Suspects, progress: Progress
+) -> tuple[tuple[Remedy, ...], tuple[str, ...]]:
+    """What to do where the log does not tell: fetch what would, then what the runbook says of a failure without a cause; and
+    what is to be fetched, as notes."""
     here = situation(facts, None, found, book.action, progress, _asked(book, books.doing[book.action]))
     known = names(facts, None, found, here.scheduler, progress)
     case = _Case(book, here, known, "", (), where_and_when(facts, None, here.scheduler))
+    wanted = case.fetched()
     look = [step for step in case.steps(book.confirm) if step.command][:1]
     doing = case.steps(books.doing[book.action]) if book.action in _AT_ONCE else []
     own = case.steps(step for step in book.act if _special(step.when))[:1]
     after = [*doing, *own, *case.steps(book.verify)[:1], *case.steps(book.escalate)[:1]]
     fetch = [
         Remedy(f"Fetch {text}", "this log does not show the cause", "read-only", command)
-        for text, command in case.fetched()
+        for text, command in wanted
         if not any(_looks(command, step.command) for step in look if command)
     ]
-    return (*look, *fetch[: MAX_STEPS - len(look) - len(after)], *after)
+    return (*look, *fetch[: MAX_STEPS - len(look) - len(after)], *after), _notes(wanted)
 
 
-def fetch_notes(
-    facts: Facts, root: Candidate | None, book: Runbook, found: Suspects, progress: Progress
-) -> tuple[str, ...]:
+def fetch_notes(facts: Facts, root: Candidate, book: Runbook, found: Suspects, progress: Progress) -> tuple[str, ...]:
     """What would settle a doubtful cause, with the command that shows it where the log names all of it."""
     here = situation(facts, root, found, book.action, progress, ())
     known = names(facts, root, found, here.scheduler, progress)
     case = _Case(book, here, known, seen_on(facts, root), (), where_and_when(facts, root, here.scheduler))
-    return tuple(
-        f"to settle it, fetch {text}" + (f": `{command}`" if command else "") for text, command in case.fetched()
-    )
+    return _notes(case.fetched())
+
+
+def _notes(wanted: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    return tuple(f"to settle it, fetch {text}" + (f": `{command}`" if command else "") for text, command in wanted)

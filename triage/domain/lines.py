@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import PurePosixPath
 
 from triage.domain.filing import InputFile
 from triage.domain.labels import FileKind, Outcome
@@ -116,6 +117,11 @@ class LogFile:
     dropped: Mapping[str, int] = field(default_factory=dict)  # rule id -> lines, last run only
     problems: tuple[str, ...] = ()
     earlier: tuple[LogLine, ...] = ()
+
+    @property
+    def is_manifest(self) -> bool:
+        """Is it what `triage hang collect` writes of its own work?"""
+        return self.kind == "processes" and PurePosixPath(self.name).name == "manifest.json"
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,10 +49,11 @@ def _left_its_level(values: Sequence[float], begin: int) -> int | None:
     """Did it hold a level, every record of it under half of what no record at the end comes down to?"""
     own = values[begin:]
     held = own[:-TO_THE_END]
-    if len(held) < LONG:
+    end = min(own[-TO_THE_END:])
+    if len(held) < LONG or end < DOUBLED * min(held):  # no level is lower than the lowest record
         return None
     bound = min(max(held[i : i + LONG]) for i in range(len(held) - LONG + 1))
-    if bound < TINY or min(own[-TO_THE_END:]) < DOUBLED * bound:
+    if bound < TINY or end < DOUBLED * bound:
         return None
     return begin + 1 + max(i for i, value in enumerate(own) if value <= bound)
 

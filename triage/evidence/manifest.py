@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import Any
 
 from triage.domain import LogFile, LogLine
@@ -69,15 +68,11 @@ class Manifest:
         return {(m.node, m.pid): m.rank for m in self.members if m.rank is not None}
 
 
-def is_manifest(file: LogFile) -> bool:
-    return file.kind == "processes" and PurePosixPath(file.name).name == "manifest.json"
-
-
 def read(files: Iterable[LogFile]) -> Manifest:
     """Of all manifests among the files."""
     members, failed, silent, nodes = list[Member](), [], [], 0
     absent: dict[str, None] = {}
-    found = [file for file in files if is_manifest(file)]
+    found = [file for file in files if file.is_manifest]
     for told, line in (item for file in found for item in _objects(file)):
         node, problem = short(str(told.get("node") or "")), str(told.get("problem") or "")
         pid = _number(told.get("pid"), _MOST_PID)

@@ -51,7 +51,7 @@ def _without(line: LogLine, rank: int | None, named: re.Pattern[str]) -> LogLine
 def of_collected(files: Sequence[LogFile]) -> tuple[LogFile, ...]:
     """In a folder that `triage hang collect` wrote, each node has a folder of its own, whatever it is called; so where the same
     is there of several, though nobody wrote a manifest."""
-    tops = [str(PurePosixPath(f.name).parent) for f in files if _is_manifest(f)] or _over_nodes(files)
+    tops = [str(PurePosixPath(f.name).parent) for f in files if f.is_manifest] or _over_nodes(files)
     return tuple(_of_node(f, node) if (node := _folder_of(f.name, tops)) else f for f in files)
 
 
@@ -63,10 +63,6 @@ def _over_nodes(files: Sequence[LogFile]) -> list[str]:
             folders[path.name].add(path.parent)
     alike = {folder for found in folders.values() if len(found) > 1 for folder in found}
     return [str(above) for above in dict.fromkeys(folder.parent for folder in alike)]
-
-
-def _is_manifest(file: LogFile) -> bool:
-    return file.kind == "processes" and PurePosixPath(file.name).name == "manifest.json"
 
 
 def _folder_of(name: str, tops: Sequence[str]) -> str:
