@@ -550,6 +550,29 @@ def test_processes_of_a_slurm_job_are_known_by_its_id(tmp_path: Path, path: Path
     assert [(told["pid"], told["rank"]) for told in manifest(found)["processes"]] == [(p.pid, 4)]
 
 
+# Starts two with numbers of their own.
+LAUNCHER = """
+import os, subprocess, sys
+ranks = [subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], env={**os.environ, sys.argv[1]: n}) for n in "45"]
+print(1, flush=True)
+ranks[0].wait()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "own"), [("OMPI_COMM_WORLD_RANK", {"SLURM_STEP_ID": "0", "SLURM_PROCID": "1"}), ("RANK", {"RANK": "1"})]
+)
+def test_the_number_of_a_launcher_is_that_of_no_rank(
+    tmp_path: Path, path: Path, name: str, own: dict[str, str]
+) -> None:
+    """srun numbers the daemons of mpirun, an operator of Kubernetes its pods; what they start carries that number too."""
+    with started(LAUNCHER, name, **own) as launcher:
+        found = look(tmp_path, launcher.pid)
+    told = {process["pid"]: process["rank"] for process in manifest(found)["processes"]}
+    assert told.pop(launcher.pid) is None
+    assert sorted(told.values()) == [4, 5]
+
+
 def test_a_node_without_python_is_said(tmp_path: Path, path: Path) -> None:
     install(path, "ssh", "echo 'sh: 1: python3: not found' >&2; exit 127")
     found = collecting.collect(reach.ssh(["gpu-01"]), Wanted(seconds=8), tmp_path / "out")

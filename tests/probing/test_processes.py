@@ -141,10 +141,11 @@ def test_a_process_of_a_slurm_job_by_its_environment(start: Start) -> None:
     assert Reader().read(job="99001") == []
 
 
-def test_the_rank_is_below_the_shell_and_the_launcher_that_carry_its_number() -> None:
-    def process(pid: int, ppid: int, comm: str, **ranks: int) -> Process:
-        return Process("n", pid, ppid, pid, comm, comm, "S", ranks=ranks)
+def process(pid: int, ppid: int, comm: str, node: str = "n", **ranks: int) -> Process:
+    return Process(node, pid, ppid, pid, comm, comm, "S", ranks=ranks)
 
+
+def test_the_rank_is_below_the_shell_and_the_launcher_that_carry_its_number() -> None:
     tree = [
         process(1, 0, "bash", SLURM_PROCID=0),
         process(2, 1, "torchrun", SLURM_PROCID=0),
@@ -155,6 +156,37 @@ def test_the_rank_is_below_the_shell_and_the_launcher_that_carry_its_number() ->
     assert {rank: p.pid for rank, p in ranks_of(tree).items()} == {0: 3, 1: 4}
     plain = [process(1, 0, "bash", SLURM_PROCID=7), process(2, 1, "solver", SLURM_PROCID=7)]
     assert {rank: p.pid for rank, p in ranks_of(plain).items()} == {7: 2}
+
+
+@pytest.mark.parametrize("wrapper", ["timeout", "time", "tini", "sudo", "torchrun"])
+def test_what_only_starts_the_rank_is_not_the_rank(wrapper: str) -> None:
+    tree = [process(1, 0, wrapper, SLURM_PROCID=3), process(2, 1, "python", SLURM_PROCID=3)]
+    assert {rank: p.pid for rank, p in ranks_of(tree).items()} == {3: 2}
+
+
+def test_what_carries_the_output_of_a_rank_is_not_the_rank() -> None:
+    tree = [process(1, 0, "bash", RANK=0), process(2, 1, "python", RANK=0), process(3, 1, "tee", RANK=0)]
+    assert {rank: p.pid for rank, p in ranks_of(tree).items()} == {0: 2}
+
+
+def test_a_launcher_with_the_number_of_its_pod_is_no_rank() -> None:
+    """As an operator of Kubernetes numbers it, while what it starts has numbers of its own."""
+    tree = [process(1, 0, "python", RANK=1), *(process(10 + n, 1, "python", RANK=8 + n) for n in range(3))]
+    assert {rank: p.pid for rank, p in ranks_of(tree).items()} == {8: 10, 9: 11, 10: 12}
+
+
+def test_processes_with_the_same_numbers_on_two_nodes_are_told_apart() -> None:
+    tree = [process(2, 1, "python", "a", RANK=0), process(1, 2, "python", "b", RANK=1)]
+    assert {rank: (p.node, p.pid) for rank, p in ranks_of(tree).items()} == {0: ("a", 2), 1: ("b", 1)}
+    local = [process(n + 2, 1, "python", node, LOCAL_RANK=n) for node in "ab" for n in range(2)]
+    assert ranks_of(local) == {}  # each node counts its own
+
+
+@pytest.mark.parametrize("name", ["PMIX_RANK", "RANK_ID", "OMPI_COMM_WORLD_RANK"])
+def test_ranks_of_mpirun_within_slurm(name: str) -> None:
+    """srun starts the daemons of mpirun, whose numbers the ranks carry beside their own."""
+    tree = [process(n, 1, "solver", SLURM_PROCID=1, **{name: n}) for n in (4, 5)]
+    assert {rank: p.pid for rank, p in ranks_of(tree).items()} == {4: 4, 5: 5}
 
 
 def test_the_text_of_the_probe_needs_no_triage(start: Start, tmp_path: Path) -> None:

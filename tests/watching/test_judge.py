@@ -208,6 +208,18 @@ def test_a_rank_that_died_and_one_that_never_came() -> None:
     assert "pid 101" in status.suspects[0].why
 
 
+def test_ranks_of_a_node_that_was_never_seen_are_not_dead() -> None:
+    job = Job(ranks=6)
+    job.log = LogView("train", steps={0: 41}, quiet=2000, said="step 41", trained=True, limit=9)
+    for rank in (2, 3):
+        del job.ranks[rank]
+    job.hidden["n1"] = "ssh could not reach it"
+    assert "n1 is not seen" in " ".join((status := silence(job, 31)).words)
+    assert status.suspects == ()
+    job.hidden.clear()
+    assert {s.rank for s in silence(job, 31).suspects} == {2, 3}
+
+
 def test_the_log_says_which_rank_is_behind() -> None:
     job = Job()
     job.log = LogView("train", steps={0: 41, 1: 41, 2: 40, 3: 41}, quiet=2000, said="step 41", trained=True, limit=9)

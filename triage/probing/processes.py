@@ -13,7 +13,8 @@ from typing import Any
 
 from triage.probing.written import written_files
 
-RANK_NAMES = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "LOCAL_RANK")
+# The nearest to the program first: mpirun and torchrun may be tasks of srun, and carry its number.
+RANK_NAMES = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "RANK_ID", "SLURM_PROCID", "LOCAL_RANK")
 _TICKS = os.sysconf("SC_CLK_TCK")
 _RANK_OPTION = re.compile(rb"--(?:local[-_])?rank(?:=|\x00)(\d{1,6})\x00")
 _JOB_GROUP = re.compile(r"/job_(\d{1,18})(?:/|$)")

@@ -6,9 +6,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from triage.probing.processes import RANK_NAMES
+
 Key = tuple[str, int, int]  # node, pid, ticks from boot to the start
 
-_LAUNCHED = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "LOCAL_RANK")
+# Programs that start another and wait for it, in whatever way.
+WRAPPERS = frozenset(
+    ("sh", "bash", "dash", "zsh", "tcsh", "ksh", "fish", "timeout", "time", "env", "nice", "ionice", "numactl", "taskset", "chrt", "stdbuf", "script",
+     "setsid", "nohup", "sudo", "su", "tini", "dumb-init", "docker-init", "xargs", "make", "conmon", "starter", "starter-suid", "singularity", "apptainer",
+     "nsys", "srun", "mpirun", "mpiexec", "orterun", "prterun", "hydra_pmi_proxy", "orted", "prted", "torchrun", "accelerate", "deepspeed", "horovodrun")
+)  # fmt: skip
+# Programs that carry output.
+PIPES = frozenset(("tee", "cat", "grep", "sed", "awk", "gawk", "mawk", "ts", "logger", "head", "tail", "rotatelogs", "multilog", "svlogd"))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,43 +165,33 @@ def _device(node: str, found: Mapping[str, Any]) -> Device:
 def ranks_of(processes: Iterable[Process]) -> dict[int, Process]:
     """Each rank's own process: of those that carry its number the topmost, below the launchers and shells that carry it too.
 
-    The number is that of the variable that is nearest to the program: torchrun sets RANK under a SLURM_PROCID of its own.
+    The number is that of the variable that is nearest to the program: torchrun sets RANK under a SLURM_PROCID of its own. {}: no
+    number is that of one rank, as where each node counts its own.
     """
-    found = [process for process in processes if process.ranks and process.state not in "X"]
-    named = next((name for name in _LAUNCHED if any(name in (p.ranks or ()) for p in found)), None)
-    if named is None:
+    listed = [process for process in processes if process.ranks and process.state != "X"]
+    named = next((name for name in RANK_NAMES if any(name in (p.ranks or ()) for p in listed)), "")
+    numbers = {p.key: number for p in listed if (number := (p.ranks or {}).get(named)) is not None}
+    if named == "LOCAL_RANK" and len({node for node, _, _ in numbers}) > 1:
         return {}
+    found = [process for process in listed if process.key in numbers]
+    places = {(process.node, process.pid): process.key for process in found}
+    above = {process.key: places.get((process.node, process.ppid)) for process in found}
+    # What has a number of its own and started another: an operator of Kubernetes gives a launcher that of its pod.
+    launchers = {at for key, at in above.items() if at is not None and numbers[at] != numbers[key]}
     by_rank: dict[int, list[Process]] = {}
     for process in found:
-        if named in (process.ranks or ()):
-            by_rank.setdefault((process.ranks or {})[named], []).append(process)
+        if process.key not in launchers:
+            by_rank.setdefault(numbers[process.key], []).append(process)
     return {rank: _own(mine) for rank, mine in sorted(by_rank.items())}
 
 
-_SHELLS = (
-    "sh",
-    "bash",
-    "dash",
-    "zsh",
-    "tcsh",
-    "numactl",
-    "env",
-    "starter",
-    "starter-suid",
-    "singularity",
-    "apptainer",
-    "conmon",
-    "nsys",
-    "time",
-)
-
-
 def _own(mine: list[Process]) -> Process:
-    pids = {process.pid for process in mine}
-    at = min((process for process in mine if process.ppid not in pids), key=lambda p: p.start)
-    while at.comm in _SHELLS:
-        below = sorted((process for process in mine if process.ppid == at.pid), key=lambda p: p.start)
+    places = {(process.node, process.pid) for process in mine}
+    tops = [process for process in mine if (process.node, process.ppid) not in places]
+    at = min(tops, key=lambda p: p.start)
+    while at.comm in WRAPPERS:
+        below = [p for p in mine if (p.node, p.ppid) == (at.node, at.pid) and p.comm not in PIPES]
         if not below:
             break
-        at = below[-1]
+        at = max(below, key=lambda p: (p.start, p.pid))
     return at

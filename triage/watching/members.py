@@ -8,34 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from triage.ingest import names
-from triage.probing.values import Key, Process, ranks_of
+from triage.probing.values import PIPES, WRAPPERS, Key, Process, ranks_of
 from triage.text import rank_ranges
 
 Who = int | Key  # a rank by its number; where that is not certain, its process
 
-_WRAPPERS = frozenset(
-    ("sh", "bash", "dash", "zsh", "tcsh", "ksh", "fish", "timeout", "time", "env", "nice", "ionice", "numactl", "taskset", "chrt", "stdbuf", "script",
-     "setsid", "nohup", "sudo", "su", "tini", "dumb-init", "docker-init", "xargs", "make", "conmon", "starter", "starter-suid", "singularity", "apptainer",
-     "nsys", "srun", "mpirun", "mpiexec", "orterun", "prterun", "hydra_pmi_proxy", "orted", "prted")
-)  # fmt: skip
-_PIPES = frozenset(
-    (
-        "tee",
-        "cat",
-        "grep",
-        "sed",
-        "awk",
-        "gawk",
-        "mawk",
-        "ts",
-        "logger",
-        "head",
-        "tail",
-        "rotatelogs",
-        "multilog",
-        "svlogd",
-    )
-)
 _TRACKERS = ("(resource tracker)", "(semaphore tracker)", "(forkserver)")
 _WAIT_PLACES = ("do_wait",)
 _WAIT_CALLS = ("61", "247")  # wait4, waitid of x86-64
@@ -96,12 +73,12 @@ def merely_waits(process: Process) -> bool:
 
 def is_helper(process: Process) -> bool:
     """It carries output or looks after others."""
-    return process.comm in _PIPES or process.name.endswith(_TRACKERS)
+    return process.comm in PIPES or process.name.endswith(_TRACKERS)
 
 
 def is_wrapper(process: Process) -> bool:
     """It starts the program and waits for it, in whatever way."""
-    return process.comm in _WRAPPERS or process.name.endswith(_TRACKERS)
+    return process.comm in WRAPPERS or process.name.endswith(_TRACKERS)
 
 
 def label(who: Who, process: Process) -> str:

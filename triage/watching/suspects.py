@@ -30,10 +30,12 @@ class Ranks:
     _gone: dict[Who, Process] = field(default_factory=dict)
     _seen: dict[Who, int] = field(default_factory=dict)  # looks
     _ends: dict[Who, int] = field(default_factory=dict)  # how those that are gone ended, where that is known
+    _all_seen: bool = True
 
     def take(self, activity: Activity, hidden: Iterable[str], touched: bool = False) -> None:
         """hidden: nodes that were not seen, whose ranks are not gone; touched: a debugger that we sent may hold processes."""
         away = set(hidden)
+        self._all_seen = not away
         everyone = activity.everyone
         self.unreadable = any(process.ranks is None and process.state not in "ZX" for process in everyone)
         self._looks.take(activity, touched)
@@ -152,16 +154,19 @@ class Ranks:
                 continue
             name = f"rank {who} ({process.name}, pid {process.pid})" if isinstance(who, int) else process.told
             yield _suspect("dead", f"{name} has ended{_how(status)} {living}", who, process)
-        numbers = [who for who in alive if isinstance(who, int)]
-        for rank in sorted(
-            set(range(min(numbers, default=0), max(numbers, default=0))) - set(numbers) - self._gone.keys()
-        ):
+        for rank in self._missing(alive):
             yield Suspect("dead", f"rank {rank} is not there, {living.replace(' still', '')}", rank)
         for process in self._looks.zombies():
             if process.exit and process.key not in {gone.key for gone in self._gone.values()}:
                 yield _suspect(
                     "dead", f"{self._below(process)} has ended{_how(process.exit)} and is defunct", process.key, process
                 )
+
+    def _missing(self, alive: Iterable[Who]) -> list[int]:
+        """Numbers between those of the ranks that nobody ever had; a node that is not seen may have them."""
+        numbers = {who for who in alive if isinstance(who, int)} if self._all_seen else set()
+        between = range(min(numbers), max(numbers)) if numbers else ()
+        return sorted(set(between) - numbers - self._gone.keys())
 
     def _blocked(self) -> Iterable[Suspect]:
         alive = self.alive

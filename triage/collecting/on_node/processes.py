@@ -9,7 +9,8 @@ from triage.collecting.on_node.children import Finding, Look, attempt, run
 
 MOST_THREADS = 512
 MOST_FDS = 4096
-RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "RANK_ID")
+# As in triage/probing/processes.py; what srun sets comes last, for mpirun and torchrun may be its tasks.
+RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "RANK_ID", "SLURM_PROCID")
 # Of the environment these alone are read: the others may be secrets.
 SHOWN = re.compile(
     r"(?:(?:LOCAL_|GROUP_|ROLE_|NODE_)?RANK|RANK_ID|DEVICE_ID|(?:LOCAL_)?WORLD_SIZE|MASTER_(?:ADDR|PORT)|JOB_COMPLETION_INDEX"
@@ -105,13 +106,16 @@ def of_job(chosen: Finding, everything: "Dict[int, Process]", ends: float) -> "L
 
 
 def _set_ranks(processes: "List[Process]") -> None:
-    """By the first variable that one of them has: under torchrun a task of Slurm is a launcher, and no rank."""
+    """By the first variable that one of them has: under torchrun a task of Slurm is a launcher, and no rank. Neither is what has
+    a number of its own and started another: an operator of Kubernetes gives a launcher that of its pod."""
     for p in processes:
         if not p.env.get("SLURM_STEP_ID", "").isdigit() or int(p.env["SLURM_STEP_ID"]) >= _NO_STEP:
             p.env.pop("SLURM_PROCID", None)  # of a batch script, which is no rank
     name = next((name for name in RANKS if any(p.env.get(name, "").isdigit() for p in processes)), "")
+    numbers = {p.pid: int(p.env[name]) for p in processes if p.env.get(name, "").isdigit()}
+    launchers = {p.ppid for p in processes if p.pid in numbers and numbers.get(p.ppid) != numbers[p.pid]}
     for p in processes:
-        p.rank = int(p.env[name]) if p.env.get(name, "").isdigit() else None
+        p.rank = None if p.pid in launchers else numbers.get(p.pid)
 
 
 def _without_us(everything: "Dict[int, Process]") -> "Dict[int, Process]":
