@@ -207,6 +207,20 @@ def test_the_manifest_names_ranks_failures_and_silent_nodes_by_line() -> None:
     assert [(s.node, s.line.number) for s in told.silent] == [("n2", 11)]
 
 
+def test_the_rank_of_an_environment_is_that_of_the_variable_nearest_to_the_program() -> None:
+    """As of torchrun under mpirun under srun; a launcher that carries a number beside ranks that have their own is none."""
+    told = manifest.read([log_file(MANIFEST, "hang/manifest.json", "processes")]).members
+    files = [
+        log_file("OMPI_COMM_WORLD_RANK=1\nRANK=5\nSLURM_PROCID=2\n", "env-4711.txt", "processes", node="n1"),
+        log_file("RANK=1\n", "env-4710.txt", "processes", node="n1"),
+    ]
+    ps = log_file("PID STAT COMMAND\n4710 S torchrun\n4711 S python\n", "ps.txt", "processes", node="n1")
+    alone = {p.pid: p.rank for p in scene(job(*files, ps)).processes}
+    assert alone == {4710: 1, 4711: 5}
+    beside = (*told, manifest.Member("n1", 4710, 1, None, "torchrun"))
+    assert {p.pid: p.rank for p in scene(job(*files, ps), beside).processes} == {4710: None, 4711: 5}
+
+
 def test_file_systems_that_did_not_answer() -> None:
     text = "answers 0.0 ext4 / /dev/sda1\nhangs 5 nfs4 /scratch nas:/scratch\nfails:Stale-file-handle 0.0 nfs /home nas:/home\nunasked 0 proc /proc proc\n"
     sick = mounts.sick([log_file(text, "n1/mounts.txt", "processes", node="n1")])

@@ -13,7 +13,9 @@ _BOTH = re.compile(
     r"\b[Rr]ank[ =:\]]{1,3}(?P<a>\d{1,6})\b.{0,40}?\bpid[ =:]{1,2}(?P<b>\d{2,9})\b|\bpid[ =:]{1,2}(?P<c>\d{2,9})\b.{0,40}?\b[Rr]ank[ =:]{1,2}(?P<d>\d{1,6})\b",
     re.IGNORECASE,
 )
-_VARIABLE = re.compile(r"^(?:RANK|SLURM_PROCID|OMPI_COMM_WORLD_RANK|PMI_RANK|PMIX_RANK)=(\d{1,6})\s*$")
+# The nearest to the program first: mpirun and torchrun may be tasks of srun, and their ranks carry its number too.
+_VARIABLES = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "RANK_ID", "SLURM_PROCID")
+_VARIABLE = re.compile(rf"^({'|'.join(_VARIABLES)})=(\d{{1,6}})\s*$")
 _LOOKED_AT = 20_000  # lines of each file
 
 
@@ -40,6 +42,8 @@ def _of_environment(file: LogFile) -> tuple[int, int] | None:
     pid = pid_in_name(file.name)
     if pid is None or not PurePosixPath(file.name).name.startswith("env"):
         return None
-    said = [int(found[1]) for line in file.lines if (found := _VARIABLE.match(line.text))]
-    ranks = said or [rank for line in file.lines if (rank := rank_in(line.text)) is not None]
+    said = {found[1]: int(found[2]) for line in file.lines if (found := _VARIABLE.match(line.text))}
+    ranks = [said[name] for name in _VARIABLES if name in said] or [
+        rank for line in file.lines if (rank := rank_in(line.text)) is not None
+    ]
     return (pid, ranks[0]) if ranks else None

@@ -61,8 +61,7 @@ def scene(log: JobLog, members: Sequence[Member] = ()) -> Scene:
     if not (dumps or states or busy or told.reports or members):
         return Scene(ras=told)
     processes = _joined(members, sorted(dumps, key=lambda dump: look_of(dump.head.file)), states, on_gpus)
-    known = {**ranks_of_pids(log), **{(m.node, m.pid): m.rank for m in members if m.rank is not None}}
-    give_ranks(processes, known, task_nodes(log))
+    give_ranks(processes, _known_ranks(log, members), task_nodes(log))
     idle = gpus.idle_among_busy(busy, on_gpus)
     for gpu in idle:
         for p in processes:
@@ -85,6 +84,15 @@ def scene(log: JobLog, members: Sequence[Member] = ()) -> Scene:
         owners := {id(dump): p for p in processes for dump in p.dumps},
         {id(owners[id(s.dump)]): s for s in seen},
     )
+
+
+def _known_ranks(log: JobLog, members: Sequence[Member]) -> dict[tuple[str, int], int]:
+    """What collected the rest has seen the environments whole: what lives and has no rank beside those that have is a launcher,
+    whatever variable of another's it carries."""
+    told = {(m.node, m.pid): m.rank for m in members if m.rank is not None}
+    numbered = {node for node, _ in told}
+    none = {(m.node, m.pid) for m in members if m.rank is None and m.code is None and m.node in numbered}
+    return {place: rank for place, rank in (ranks_of_pids(log) | told).items() if place not in none}
 
 
 def _joined(
