@@ -250,8 +250,9 @@ def collectors(pid: int) -> list[str]:
 
 
 def test_a_channel_that_does_not_answer_holds_nothing_up(sleeper: subprocess.Popen[bytes], tmp_path: Path) -> None:
-    beat = tmp_path / "beat.json"
-    words = [*STILL, "--heartbeat", str(beat), "--notify", "command:sleep 600"]
+    """A command that was begun is left to end, as it may be telling somebody."""
+    beat, noted = tmp_path / "beat.json", tmp_path / "pid"
+    words = [*STILL, "--heartbeat", str(beat), "--notify", f"command:sh -c 'echo $$ >{noted}; exec sleep 600'"]
     command = [sys.executable, "-m", "triage", "watch", "--pid", str(sleeper.pid), *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watcher:
         assert watcher.stdout
@@ -269,6 +270,7 @@ def test_a_channel_that_does_not_answer_holds_nothing_up(sleeper: subprocess.Pop
         assert time.monotonic() - began < 15
         assert watcher.stderr
         assert "1 message was not sent to the end" in watcher.stderr.read()
+    os.kill(int(noted.read_text()), signal.SIGKILL)
     assert not json.loads(beat.read_text())["ended"]
 
 

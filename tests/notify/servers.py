@@ -77,13 +77,17 @@ def hook(wrap: Callable[[Any], Any] | None = None) -> Iterator[Hook]:
 
 @dataclass
 class Post:
-    """answers: what is said to DATA in turn, the last for all further ones."""
+    """answers: what is said to DATA in turn, the last for all further ones; refused: what is said to a RCPT of an address in turn,
+    then it is taken; got: whom each letter was for; end: what is said to QUIT."""
 
     port: int = 0
     answers: list[str] = field(default_factory=lambda: ["250 taken"])
     letters: list[EmailMessage] = field(default_factory=list)
     logins: list[tuple[str, str, bool]] = field(default_factory=list)
     came: int = 0
+    refused: dict[str, list[str]] = field(default_factory=dict)
+    got: list[list[str]] = field(default_factory=list)
+    end: str = "221 Bye"
 
 
 class _AnyPort(Controller):
@@ -99,12 +103,24 @@ def post(tls: ssl.SSLContext | None = None, login: tuple[str, str] | None = None
     found = Post()
 
     class Handler:
+        async def handle_RCPT(  # noqa: N802
+            self, _server: Any, _session: Any, envelope: Envelope, address: str, _options: Any
+        ) -> str:
+            if found.refused.get(address):
+                return found.refused[address].pop(0)
+            envelope.rcpt_tos.append(address)
+            return "250 OK"
+
+        async def handle_QUIT(self, _server: Any, _session: Any, _envelope: Envelope) -> str:  # noqa: N802
+            return found.end
+
         async def handle_DATA(self, _server: Any, _session: Any, envelope: Envelope) -> str:  # noqa: N802
             import email.policy
 
             found.came += 1
             answer = found.answers[min(found.came, len(found.answers)) - 1]
             if answer.startswith("250"):
+                found.got.append(envelope.rcpt_tos)
                 found.letters.append(
                     email.message_from_bytes(envelope.content or b"", policy=email.policy.default)  # type: ignore[arg-type]
                 )

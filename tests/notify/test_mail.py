@@ -63,6 +63,24 @@ def test_a_server_that_is_busy_is_asked_again_and_one_that_refuses_is_not() -> N
         assert server.came == 1
 
 
+def test_who_was_refused_is_said_and_nobody_gets_it_twice() -> None:
+    with post() as server:
+        server.refused = {"c@d.example": ["451 greylisted"], "a@b.example": []}
+        assert one(f"smtp://127.0.0.1:{server.port}") == ""
+    assert server.got == [["a@b.example"], ["c@d.example"]]
+    with post() as server:
+        server.refused = {"c@d.example": ["550 no such user"] * 9}
+        assert one(f"smtp://127.0.0.1:{server.port}") == "c@d.example: SMTP 550: no such user"
+    assert server.got == [["a@b.example"]]
+
+
+def test_a_letter_that_was_taken_is_not_sent_again_for_an_odd_farewell() -> None:
+    with post() as server:
+        server.end = "421 going down"
+        assert one(f"smtp://127.0.0.1:{server.port}") == ""
+    assert len(server.letters) == 1
+
+
 def test_nobody_there_is_said() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

@@ -83,12 +83,21 @@ def test_it_does_not_wait_longer_than_its_time() -> None:
     assert len(server.came) == 1
 
 
-@pytest.mark.parametrize("retry", ["-1", "soon", "NaN", "1e999", "99999999999999999999"])
+@pytest.mark.parametrize(
+    "retry", ["-1", "soon", "NaN", "1e999", "99999999999999999999", "\u00b2", "Mon, 01 Jan 0001 00:00:00 GMT"]
+)
 def test_an_odd_retry_after_is_no_harm(retry: str) -> None:
     with hook() as server:
         server.answers = [(429, {"Retry-After": retry}, ""), (200, {}, "")]
         problem = one(server.url)
     assert problem == "" or "longer than we do" in problem
+
+
+def test_an_answer_that_breaks_off_is_an_answer() -> None:
+    with hook() as server:
+        server.answers = [(503, {"Transfer-Encoding": "chunked"}, "no chunk"), (200, {}, "")]
+        assert one(server.url) == ""
+    assert len(server.came) == 2
 
 
 def test_a_refusal_is_said_without_the_token_and_not_repeated() -> None:

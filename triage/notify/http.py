@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 import urllib.error
@@ -40,8 +41,7 @@ def _once(url: str, document: dict[str, Any], timeout: float) -> None:
         with opener.open(request, timeout=timeout) as answer:
             answer.read(_MOST_ANSWER)
     except urllib.error.HTTPError as error:
-        said = " ".join(error.read(_MOST_ANSWER).decode("utf-8", "replace").split())
-        problem = f"HTTP {error.code}{': ' if said else ''}{said}"
+        problem = f"HTTP {error.code}{_words(error)}"
         if error.code == 429 or error.code >= 500:
             raise TryAgain(problem, _retry_after(error.headers.get("Retry-After", ""))) from None
         raise Refused(problem) from None
@@ -51,11 +51,20 @@ def _once(url: str, document: dict[str, Any], timeout: float) -> None:
         raise TryAgain(str(error) or type(error).__name__) from None
 
 
+def _words(error: urllib.error.HTTPError) -> str:
+    """What the answer says; one that breaks off is an answer all the same."""
+    said = b""
+    with contextlib.suppress(OSError, HTTPException), error:
+        said = error.read(_MOST_ANSWER)
+    words = " ".join(said.decode("utf-8", "replace").split())
+    return f": {words}" if words else ""
+
+
 def _retry_after(text: str) -> float:
     """Seconds; 0 where it is not told."""
-    if text.strip().isdigit():
+    if text.strip().isdecimal():
         return float(text.strip()[:9])
     try:
         return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return 0.0

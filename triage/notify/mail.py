@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import smtplib
 import socket
 import ssl
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
@@ -47,9 +49,16 @@ class Server:
 
 
 def mail(to: tuple[str, ...], message: Message, server: Server, sender: str, seconds: float) -> None:
-    """Repeats for a while what may go well later. Errors: Refused."""
-    letter = _letter(to, message, sender)
-    Tries(seconds).until_done(lambda left: _once(letter, server, min(left, _TIMEOUT)))
+    """Repeats for a while what may go well later, for those who have not got it. Errors: Refused: not all have."""
+    letter, left = _letter(to, message, sender), list(to)
+
+    def once(most: float) -> None:
+        refused = _once(letter, left, server, min(most, _TIMEOUT))
+        left[:] = refused
+        if refused:
+            raise _of_some(refused, whose=len(refused) < len(to))
+
+    Tries(seconds).until_done(once)
 
 
 def _letter(to: tuple[str, ...], message: Message, sender: str) -> EmailMessage:
@@ -68,19 +77,30 @@ def _letter(to: tuple[str, ...], message: Message, sender: str) -> EmailMessage:
     return letter
 
 
-def _once(letter: EmailMessage, server: Server, timeout: float) -> None:
+def _once(letter: EmailMessage, to: Sequence[str], server: Server, timeout: float) -> Mapping[str, tuple[int, bytes]]:
+    """Those for whom it was not taken, with code and words."""
     try:
-        with _connected(server, timeout) as connection:
-            connection.send_message(letter)
+        connection = _connected(server, timeout)
+        try:
+            return connection.send_message(letter, to_addrs=to)
+        finally:
+            with contextlib.suppress(OSError, smtplib.SMTPException):  # what was taken stays so
+                connection.quit()
+            connection.close()
     except smtplib.SMTPRecipientsRefused as error:
-        code, said = next(iter(error.recipients.values()))
-        raise _told(code, said) from None
+        return error.recipients
     except smtplib.SMTPResponseException as error:
         raise _told(error.smtp_code, error.smtp_error) from None
     except ssl.SSLError as error:
         raise Refused(f"TLS: {error.reason or error}") from None
     except (OSError, smtplib.SMTPException) as error:
         raise TryAgain(getattr(error, "strerror", None) or str(error) or type(error).__name__) from None
+
+
+def _of_some(refused: Mapping[str, tuple[int, bytes]], whose: bool) -> Exception:
+    """Of what may go well later, where there is such. whose: others have got it."""
+    address, (code, said) = min(refused.items(), key=lambda item: item[1][0])
+    return _told(code, said, f"{address}: " if whose else "")
 
 
 def _connected(server: Server, timeout: float) -> smtplib.SMTP:
@@ -111,7 +131,7 @@ def _login(connection: smtplib.SMTP, server: Server) -> None:
         raise Refused("SMTP's login takes no characters but those of ASCII in the name and the password") from None
 
 
-def _told(code: int, said: bytes | str) -> Exception:
+def _told(code: int, said: bytes | str, whose: str = "") -> Exception:
     text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
-    problem = f"SMTP {code}: {' '.join(text.split())[:300]}"
+    problem = f"{whose}SMTP {code}: {' '.join(text.split())[:300]}"
     return TryAgain(problem) if 400 <= code < 500 else Refused(problem)
