@@ -96,6 +96,7 @@ def test_a_pod_is_named_with_its_namespace_and_container(path: Path) -> None:
         ),
         ("kubectl", "echo 'Error from server (NotFound): pods \"train-0\" not found' >&2; exit 1", "not found"),
         ("srun", "kill -9 $$", "was ended by SIGKILL"),
+        ("srun", "kill -40 $$", "was ended by signal 40"),
     ],
 )
 def test_a_node_that_is_not_reached_is_told_from_a_command_that_failed(

@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 
 from triage.errors import UsageError
-from triage.text import HOST, how_many, printable
+from triage.text import HOST, printable, signal_name
 
 MOST_OUT = 64 << 20  # bytes of one command's output that are kept
 MOST_ERR = 1 << 20
@@ -219,7 +219,7 @@ class _Running:
     def _why(self, code: int | None) -> str:
         """Why a command that ended gives no answer of its node: the way there failed, not the command."""
         if code is None or code < 0:
-            told = "could not be ended" if code is None else f"was ended by {_signal_name(-code)}"
+            told = "could not be ended" if code is None else f"was ended by {signal_name(-code)}"
             return f"{self._argv[0]} {told}"
         err = bytes(self._kept["err"])
         failed = code == 255 if self._by == "ssh" else bool(code) and self._by in _ORDERS
@@ -229,13 +229,6 @@ class _Running:
         if not said:
             return "ssh could not reach it" if self._by == "ssh" else ""
         return printable(said[-1 if self._by == "ssh" else 0].decode("utf-8", "replace").strip()[:300])
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return how_many(number, "signal")
 
 
 def _end(process: subprocess.Popen[bytes]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import signal
 from collections.abc import Iterable
 
 # What nobody sees, but a model reads: joiners, directions, fillers, variation selectors, tags.
@@ -109,6 +110,14 @@ def closing(scheduler: str, hosts: Iterable[str], reason: str) -> str:
 def how_many(n: int, one: str, many: str = "") -> str:
     """ "1 case", "2 cases"; many: where it is not `one` with an s."""
     return f"{n} {one if n == 1 else many or f'{one}s'}"
+
+
+def signal_name(number: int) -> str:
+    """9 -> "SIGKILL"; "signal 40" for one that has no name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def excerpt(text: str, match: tuple[int, int] | None = None, limit: int = 500) -> str:

@@ -31,6 +31,20 @@ def test_a_kill_in_the_kernel_log_is_not_of_a_job_that_died_of_its_own_error(kno
     assert any(e.role == "context" and e.file == "dmesg.txt" for e in d.evidence)
 
 
+@pytest.mark.parametrize(
+    ("kernel", "said"),
+    [
+        ("python3 invoked oom-killer: gfp_mask=0x0, order=0", "tracker: none"),
+        ("Memory cgroup out of memory: Kill process 111 (python3) score 999 or sacrifice child", "tracker: none"),
+    ],
+)
+def test_a_kill_that_names_no_process_is_of_a_job_that_speaks_of_one(
+    knowledge: Knowledge, kernel: str, said: str
+) -> None:
+    d = judge(job(f"{said}\n{steps(1, 9)}\n{KEY_ERROR}", log_file(kernel, "dmesg.txt", "kernel")), knowledge)
+    assert d.failure_type == "key-error"
+
+
 @pytest.mark.parametrize("said", ["exitcode: -9 (pid: 7)", "srun: error: n1: task 0: Killed", "worker pid 111 is gone"])
 def test_a_kill_is_of_the_job_that_reports_it(knowledge: Knowledge, said: str) -> None:
     d = judge(job(f"{steps(1, 9)}\n{KEY_ERROR}\n{said}", log_file(KERNEL, "dmesg.txt", "kernel")), knowledge)

@@ -45,6 +45,8 @@ DCGM_FI_DEV_GPU_UTIL{gpu="0",UUID="GPU-3",device="nvidia0",modelName="H100",Host
 DCGM_FI_DEV_POWER_USAGE{gpu="0",UUID="GPU-1",device="nvidia0",modelName="H100",Hostname="n1"} 610.5
 DCGM_FI_DEV_CLOCK_THROTTLE_REASONS{gpu="1",UUID="GPU-2",Hostname="n1"} 64
 DCGM_FI_DEV_GPU_UTIL{gpu="7",UUID="GPU-9",Hostname="n1"} NaN
+DCGM_FI_DEV_POWER_USAGE{gpu="1",UUID="GPU-2",Hostname="n1"} +Inf
+DCGM_FI_DEV_CLOCK_THROTTLE_REASONS{gpu="0",UUID="GPU-1",Hostname="n1"} 1e999
 """
 
 

@@ -11,10 +11,16 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import REPO
-from tests.slack.fake import APP, BOT, CHANNEL, ME, FakeSlack, Message, until
+from tests.slack.fake import APP, BOT, CHANNEL, ME, PATIENCE, USER, FakeSlack, Message, until
 from triage import config
+from triage.chat.values import Subject
 from triage.cli import slack_parts
 from triage.config import Settings
+from triage.errors import InputError
+from triage.slack import bot
+from triage.slack.access import Access
+from triage.slack.app import web
+from triage.slack.asked import Asked
 from triage.slack.blocks import CANCEL, OUTCOME, RECORD
 from triage.store.incidents import IncidentStore
 
@@ -220,6 +226,27 @@ def test_a_channel_without_the_bot_is_told_to_invite_it(slack: FakeSlack) -> Non
         assert "invite me" in until(lambda: slack.whispers)[0]
     finally:
         del slack.refuses["chat.postMessage"]
+
+
+def test_a_telling_of_progress_that_slack_does_not_take_ends_no_diagnosis(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bot, "BETWEEN", 0.0)
+    with FakeSlack() as fake:
+
+        def diagnose(_wanted: Asked, tell: bot.Tell) -> Subject:
+            fake.refuses["chat.update"] = "internal_error"
+            tell("reading")
+            del fake.refuses["chat.update"]
+            raise InputError("the log is empty")
+
+        everyone = Access(frozenset({CHANNEL}), frozenset())
+        parts = bot.Parts(everyone, diagnose, lambda _who: pytest.fail("nothing is asked"), tmp_path, ME)
+        made = bot.Bot(parts, web(BOT, f"{fake.url}/api/"))
+        made.command({"channel_id": CHANNEL, "user_id": USER, "text": "own.out", "trigger_id": "t"})
+        said = until(lambda: [m.text for m in list(fake.messages.values()) if not m.text.endswith(" ...")])
+        assert said == ["own.out cannot be shown: the log is empty."]
+        made.close(PATIENCE)
 
 
 def test_an_answer_fits_in_a_message(slack: FakeSlack, root: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from triage.diagnose.hangs import Hang
-from triage.diagnose.strangers import Best, about, as_context
+from triage.diagnose.strangers import Best, about, as_context, slurm_jobs
 from triage.domain import JobLog
 from triage.evidence.crew import Process
 from triage.evidence.match import Finding
@@ -18,7 +18,6 @@ from triage.evidence.processes import short
 _OF_ONE = frozenset({"host-out-of-memory", "native-crash", "cuda-error", "hang"})
 _ENVIRONMENT = re.compile(r"env-\d{1,9}(?:\.\d{1,3})?\.txt")
 _JOB = re.compile(r"SLURM_JOB_ID=(\d{1,12})")
-_CGROUP_JOB = re.compile(r"_memcg=[^,\s]{0,200}?/job_(\d{1,12})\b")  # Slurm's
 
 
 def set_aside(best: Best, hang: Hang, log: JobLog) -> None:
@@ -45,8 +44,8 @@ def _of_other_jobs(best: Best, log: JobLog) -> frozenset[tuple[str, int]]:
     the job's own processes name; those of a job that Slurm did not start name none."""
     told = [f for f in log.files if _ENVIRONMENT.fullmatch(PurePosixPath(f.name).name)]
     own = {found[1] for f in told for line in f.lines if (found := _JOB.match(line.text))}
-    named = ((key[0], f.line.text, _CGROUP_JOB.search(f.line.text)) for key, f in best.items())
-    return frozenset((file, about(text)[1]) for file, text, job in named if told and job and job[1] not in own)
+    named = ((key[0], f.line.text, slurm_jobs(f.line.text)) for key, f in best.items())
+    return frozenset((file, about(text)[1]) for file, text, jobs in named if told and jobs and jobs.isdisjoint(own))
 
 
 def _is_there(processes: Iterable[Process], pid: int, node: str | None) -> bool:

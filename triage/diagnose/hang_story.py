@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import signal
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -14,7 +13,7 @@ from triage.evidence.crew import Process
 from triage.evidence.kernel_places import does
 from triage.evidence.stacks import moving
 from triage.evidence.standing_in import WAITING
-from triage.text import how_many, rank_ranges
+from triage.text import how_many, rank_ranges, signal_name
 
 _ON_NODE = frozenset(
     s.id
@@ -98,12 +97,7 @@ def _ended(p: Process) -> str:
     if not p.ended or p.code is None:
         return ""
     number = p.code & 0x7F
-    try:
-        return (
-            f", which {signal.Signals(number).name} ended" if number else f", which ended with exit code {p.code >> 8}"
-        )
-    except ValueError:
-        return f", which signal {number} ended"
+    return f", which {signal_name(number)} ended" if number else f", which ended with exit code {p.code >> 8}"
 
 
 def _others(hang: Hang) -> Iterator[str]:

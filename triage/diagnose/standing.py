@@ -9,13 +9,12 @@ from itertools import pairwise
 from typing import Any
 
 from triage.diagnose import limits, ownwords
+from triage.diagnose.strangers import Best, slurm_jobs
 from triage.domain import JobLog, LogFile, LogLine, Signature
 from triage.evidence.job import node_numbers
 from triage.evidence.losses import diverged
 from triage.evidence.match import Finding
 from triage.evidence.progress import Step
-
-Best = dict[tuple[str, int], Finding]
 
 # Lines that only matter when nothing comes after them.
 _STOPS_A_SCRIPT = frozenset({"sh.side-command-not-found", "sh.word-not-found"})
@@ -34,8 +33,7 @@ _FROM_A_DEATH = frozenset(
     {"connection-error", "nccl-timeout", "nccl-remote-error", "dataloader-killed", "called-process-error", "runtime-error",
      "native-crash", "cancelled", "node-failure", "unknown", "host-out-of-memory", "os-error", "network-error"}
 )  # fmt: skip
-_KILLED_PID = re.compile(r"\bpid=(\d{2,9})\b|Killed process (\d{2,9})\b")
-_MEMCG_JOB = re.compile(r"(?:oom|task)_memcg=\S{0,120}?/job_?(\d{2,12})\b")
+_KILLED_PID = re.compile(r"\bpid=(\d{2,9})\b|Kill(?:ed)? process (\d{2,9})\b")
 
 _OTHER_HOLDS = re.compile(r"\bProcess (\d+) has ([\d.]+) ([KMG])iB memory in use")
 _THIS_HOLDS = re.compile(r"this process has ([\d.]+) ([KMG])iB memory in use")
@@ -112,8 +110,8 @@ def _others_killed(best: Best, log: JobLog) -> None:
     if not kills or not own:
         return
     pids = {pid for key in kills for found in _KILLED_PID.findall(best[key].line.text) for pid in found if pid}
-    named = re.compile(rf"(?<!\d)(?:{'|'.join(sorted(pids)) or 'none'})(?!\d)")
-    told = any(_KILLED.search(line.text) or named.search(line.text) for f in own for line in f.lines)
+    named = re.compile(rf"(?<!\d)(?:{'|'.join(sorted(pids))})(?!\d)") if pids else None
+    told = any(_KILLED.search(line.text) or (named and named.search(line.text)) for f in own for line in f.lines)
     if _of_another_job(kills, best, own) or (not told and _has_own_error(best, own)):
         for key in kills:
             best[key] = replace(best[key], signature=replace(best[key].signature, role="context"))
@@ -121,7 +119,7 @@ def _others_killed(best: Best, log: JobLog) -> None:
 
 def _of_another_job(kills: Sequence[tuple[str, int]], best: Best, own: Sequence[LogFile]) -> bool:
     mine = node_numbers(own)
-    jobs = {found[1] for key in kills if (found := _MEMCG_JOB.search(best[key].line.text))}
+    jobs = {number for key in kills for number in slurm_jobs(best[key].line.text)}
     return bool(mine and jobs) and mine.isdisjoint(jobs)
 
 

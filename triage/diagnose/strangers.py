@@ -20,13 +20,14 @@ _KERNEL = re.compile(
     r"\bNVRM: |\bkernel: |oom-kill:|Killed process \d|\bblocked for more than \d|: segfault at |\bamdgpu "
 )
 _PID = re.compile(
-    r"\bpid='?(?P<a>\d{2,8})\b|Killed process (?P<b>\d{2,8}) \(|\btask \S{1,40}:(?P<c>\d{2,8}) blocked|\w\[(?P<d>\d{2,8})\]: segfault"
+    r"\bpid='?(?P<a>\d{2,8})\b|Kill(?:ed)? process (?P<b>\d{2,8}) \(|\btask \S{1,40}:(?P<c>\d{2,8}) blocked|\w\[(?P<d>\d{2,8})\]: segfault"
 )
 _NAME = re.compile(
-    r"\bname='?(?P<a>[^\s,']{1,40})|\btask=(?P<b>[^\s,]{1,40}),pid|Killed process \d{2,8} \((?P<c>[^)]{1,40})\)|\btask (?P<d>\S{1,40}):\d{2,8} blocked"
+    r"\bname='?(?P<a>[^\s,']{1,40})|\btask=(?P<b>[^\s,]{1,40}),pid|Kill(?:ed)? process \d{2,8} \((?P<c>[^)]{1,40})\)|\btask (?P<d>\S{1,40}):\d{2,8} blocked"
     r"|(?:^|\s)(?P<e>[^\s\[\]]{1,40})\[\d{2,8}\]: segfault"
 )
-_CGROUP_JOB = re.compile(r"/job_?(\d{1,12})\b|/(\d{1,12}\.[a-z][\w-]{0,60})(?:/|,)")
+_SLURM_JOB = re.compile(r"/job_?(\d{1,12})\b")
+_PBS_JOB = re.compile(r"/(\d{1,12})\.[a-z][\w-]{0,60}[/,]")
 _KILLED = re.compile(r"Killed process (\d{2,8}) \(([^)]{1,40})\).{0,200}?anon-rss:(\d{1,15})kB.{0,200}?UID:(\d{1,10})")
 _CGROUP = re.compile(r"task_memcg=([^,\s]{1,300}),.{0,80}?pid=(\d{2,8})")
 _SCHEDULED = re.compile(r"job|slurm|pbs|lsf|kubepods|docker|flux|htcondor", re.IGNORECASE)
@@ -102,10 +103,15 @@ def _with_node(groups: Mapping[str, str], node: str | None) -> Mapping[str, str]
 
 
 def _of_others(text: str, own: Processes, jobs: Collection[str]) -> bool:
-    named = [next(filter(None, groups)) for groups in _CGROUP_JOB.findall(text)]
+    named = slurm_jobs(text) | {*_PBS_JOB.findall(text)}
     if jobs and named:
-        return {name.split(".")[0] for name in named}.isdisjoint(job.split(".", 1)[0] for job in jobs)
+        return named.isdisjoint(job.split(".", 1)[0] for job in jobs)
     return own.foreign(_first(_NAME, text))
+
+
+def slurm_jobs(text: str) -> frozenset[str]:
+    """Numbers of the jobs of Slurm whose control groups a line of the kernel names."""
+    return frozenset(_SLURM_JOB.findall(text))
 
 
 def about(text: str) -> tuple[str, int]:

@@ -18,6 +18,7 @@ from typing import Any, Generic, TypeVar
 
 from triage.errors import TriageError
 from triage.evaluation.worker import Done, Ready, Setup, Task, serve
+from triage.text import signal_name
 
 START_SECONDS = 300.0
 _LONGEST = 85  # bytes, of the folder of the server's socket, whose whole path may have 103
@@ -200,9 +201,4 @@ def _context(preload: Sequence[str]) -> Any:
 
 
 def _ending(code: int | None) -> str:
-    if code is None or code >= 0:
-        return f"ended with exit code {code}"
-    try:
-        return f"was killed by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"was killed by signal {-code}"
+    return f"ended with exit code {code}" if code is None or code >= 0 else f"was killed by {signal_name(-code)}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import re
 import shutil
 import signal
@@ -222,8 +223,9 @@ def dcgm_metrics(text: str, host: str = "") -> list[Reading]:
     for name, labels, value in _METRIC.findall(text):
         told = dict(_LABEL.findall(labels))
         node = told.get("Hostname") or told.get("hostname") or ""
-        if name in _DCGM and "gpu" in told and value != "NaN" and (not host or not node or _same(node, host)):
-            cards.setdefault((node, told["gpu"]), {})[_DCGM[name]] = float(value)
+        number = _number(value)
+        if name in _DCGM and "gpu" in told and number is not None and (not host or not node or _same(node, host)):
+            cards.setdefault((node, told["gpu"]), {})[_DCGM[name]] = number
     return [
         {
             "kind": "GPU",
@@ -244,9 +246,10 @@ def _same(a: str, b: str) -> bool:
 
 def _number(text: Any) -> float | None:
     try:
-        return float(str(text).split()[0])
+        number = float(str(text).split()[0])
     except (ValueError, IndexError):
         return None
+    return number if math.isfinite(number) else None
 
 
 def _run(argv: list[str]) -> str:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -266,7 +267,7 @@ def _name(user: Body) -> str:
 
 
 class _Progress:
-    """Says now and then how far a diagnosis is."""
+    """Says now and then how far a diagnosis is; where Slack does not take it, the diagnosis goes on."""
 
     def __init__(self, say: Tell) -> None:
         self._say, self._last = say, time.monotonic()
@@ -274,4 +275,5 @@ class _Progress:
     def __call__(self, text: str) -> None:
         if time.monotonic() - self._last >= BETWEEN:
             self._last = time.monotonic()
-            self._say(f"{text} ...")
+            with suppress(SlackClientError, OSError):
+                self._say(f"{text} ...")

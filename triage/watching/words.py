@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
+
+from triage.text import signal_name
 
 
 def span(seconds: float) -> str:
@@ -17,9 +18,4 @@ def span(seconds: float) -> str:
 def ended(status: int) -> str:
     """Of a process, by what wait() gives: "exit code 1", "killed by SIGKILL"."""
     code = os.waitstatus_to_exitcode(status)
-    if code >= 0:
-        return f"exit code {code}"
-    try:
-        return f"killed by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"killed by signal {-code}"
+    return f"exit code {code}" if code >= 0 else f"killed by {signal_name(-code)}"
