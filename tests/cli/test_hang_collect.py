@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Run
+from tests.conftest import REPO
 
 
 @pytest.fixture
@@ -65,6 +71,32 @@ def test_nodes_that_did_not_answer_are_told_by_the_exit_code(triage: Run, tmp_pa
     assert "  n2: ssh could not reach it\n" in some.stdout
     none = triage("hang", "collect", "--ssh", "n2", "--out", "none", "--timeout", "10", "--again", "0", PATH=path)
     assert (none.returncode, "next:" in none.stdout) == (2, False)
+
+
+@pytest.mark.parametrize(("nodes", "kept"), [("n1,n2", "what others told is in got"), ("n2", "nothing is kept")])
+def test_who_ends_it_early_is_told_what_is_kept(tmp_path: Path, nodes: str, kept: str) -> None:
+    told = {"files": {"ps.txt": base64.b64encode(zlib.compress(b"PID")).decode()}, "end": True}
+    began, ssh = tmp_path / "began", tmp_path / "bin" / "ssh"
+    ssh.parent.mkdir()
+    ssh.write_text(
+        '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\n'
+        f"case $2 in n1) echo '{json.dumps(told)}';; *) touch {began}; exec sleep 600;; esac\n"
+    )
+    ssh.chmod(0o755)
+    command = [sys.executable, "-m", "triage", "hang", "collect", "--ssh", nodes, "--out", "got"]
+    env = {**os.environ, "PATH": f"{ssh.parent}:{os.environ['PATH']}", "TRIAGE_HOME": str(tmp_path / "home")}
+    env["PYTHONPATH"] = str(REPO)
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as run:
+        ends = time.monotonic() + 60
+        while not (began.exists() and (nodes == "n2" or (tmp_path / "got" / "n1").exists())):
+            assert time.monotonic() < ends
+            time.sleep(0.05)
+        run.send_signal(signal.SIGINT)
+        out, err = run.communicate(timeout=60)
+    assert (run.returncode, out, err) == (130, "", f"triage: ended before all nodes had answered: {kept}\n")
+    assert (tmp_path / "got").exists() is (nodes == "n1,n2")
 
 
 @pytest.mark.parametrize(

@@ -208,6 +208,27 @@ def test_a_rank_that_died_and_one_that_never_came() -> None:
     assert "pid 101" in status.suspects[0].why
 
 
+def test_what_a_node_did_while_it_was_not_seen_is_not_of_the_moment() -> None:
+    """A few bytes a minute are none the more for having been counted late."""
+    job = Job()
+    for _ in range(8):
+        for rank in job.ranks:
+            job.move(rank, main=100_000)
+        job.look()
+
+    def stall(looks: int) -> Status:
+        for _ in range(looks):
+            job.move(2, main=9_000)
+            status = job.look()
+        return status
+
+    stall(20)
+    job.hidden["n1"] = "ssh could not reach it"
+    stall(10)
+    job.hidden.clear()
+    assert stall(12).state == "hung"
+
+
 def test_ranks_of_a_node_that_was_never_seen_are_not_dead() -> None:
     job = Job(ranks=6)
     job.log = LogView("train", steps={0: 41}, quiet=2000, said="step 41", trained=True, limit=9)

@@ -80,8 +80,13 @@ def collect(
         ras=not wiring.settings().offline,
     )
     folder = out or Path(f"hang-{_stem(wanted)}-{datetime.now(UTC):%Y%m%dT%H%M%S}")
-    with stopping.cleaned_up():
-        found = collecting.collect(at, wanted, folder, output.teller(quiet))
+    try:
+        with stopping.cleaned_up():
+            found = collecting.collect(at, wanted, folder, output.teller(quiet))
+    except typer.Exit:
+        output.clear_progress(quiet)
+        output.note(f"ended before all nodes had answered: {_kept(folder)}", quiet)
+        raise
     output.clear_progress(quiet)
     output.write_last(_told(found))
     if len(found.silent) == len(found.nodes):
@@ -122,6 +127,10 @@ def _slurm(job: str, nodes: str | None) -> tuple[str, Reach]:
 
 def _stem(wanted: Wanted) -> str:
     return "".join(c if c.isalnum() else "-" for c in wanted.job)[:40]
+
+
+def _kept(folder: Path) -> str:
+    return f"what others told is in {folder}" if folder.is_dir() else "nothing is kept"
 
 
 def _told(found: Collected) -> str:

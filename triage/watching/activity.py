@@ -61,7 +61,7 @@ class Activity:
 class Moves:
     """Remembers the last look and what usual rounds move."""
 
-    _last: dict[Key, Process] = field(default_factory=dict)
+    _last: dict[Key, tuple[float, Process]] = field(default_factory=dict)  # and when it was seen so
     _now: float | None = None
     _usual: deque[float] = field(default_factory=lambda: deque(maxlen=120))
 
@@ -71,12 +71,13 @@ class Moves:
         seen = {process.key: process for view in views for process in view.processes}
         hidden = {node.node for node in nodes if node.problem}
         before, then = self._last, self._now
-        self._last = {**{key: old for key, old in before.items() if key[0] in hidden}, **seen}
+        unseen = {key: old for key, old in before.items() if key[0] in hidden}
+        self._last = unseen | {key: (now, process) for key, process in seen.items()}
         self._now = now
         if then is None:
             return None
         seconds = max(now - then, 1e-3)
-        done = tuple(_done(before[key], process, seconds) for key, process in seen.items() if key in before)
+        done = tuple(_done(*before[key], process, now, seconds) for key, process in seen.items() if key in before)
         new = tuple(process for key, process in seen.items() if key not in before)
         ended = {key: status for view in views for key, status in view.ended.items()}
         return replace(self._judged(done, new, seconds, beats), ended=ended)
@@ -137,16 +138,19 @@ def _below(processes: Sequence[Process], tops: set[Key]) -> set[Key]:
     return found
 
 
-def _done(old: Process, new: Process, seconds: float) -> Done:
+def _done(then: float, old: Process, new: Process, now: float, seconds: float) -> Done:
+    """In so many seconds, on the mean of the time since it was seen last: its node may have been out of sight for long."""
+    past = max(now - then, 1e-3)
+
     def since(a: tuple[int, int, int, int] | None, b: tuple[int, int, int, int] | None, *which: int) -> int | None:
-        return None if a is None or b is None else sum(max(0, b[n] - a[n]) for n in which)
+        return None if a is None or b is None else round(sum(max(0, b[n] - a[n]) for n in which) * seconds / past)
 
     main = None
     if old.main_cpu is not None and new.main_cpu is not None:
-        main = max(0.0, new.main_cpu - old.main_cpu) / seconds
+        main = max(0.0, new.main_cpu - old.main_cpu) / past
     return Done(
         new,
-        max(0.0, new.cpu - old.cpu) / seconds,
+        max(0.0, new.cpu - old.cpu) / past,
         main,
         since(old.io, new.io, 0, 1),
         since(old.main_io, new.main_io, 0, 1),

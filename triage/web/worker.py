@@ -39,12 +39,12 @@ class Worker:
 
     async def diagnose(self, folder: str, job: Asked, tell: Callable[[str], None]) -> Mapping[str, Any]:
         """What became of it: incident, failure_type, outcome, status. Errors: TriageError in the words of the diagnosis."""
-        process = await self._started()
-        assert process.stdin is not None
-        assert process.stdout is not None
         wanted = {"folder": folder, "paths": list(job.paths), "scheduler": job.scheduler, "asked": job.asked}
-        process.stdin.write(json.dumps(wanted).encode() + b"\n")
         try:
+            process = await self._started()
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(json.dumps(wanted).encode() + b"\n")
             async with asyncio.timeout(MOST_SECONDS):
                 await process.stdin.drain()
                 while line := await process.stdout.readline():
@@ -62,7 +62,8 @@ class Worker:
             pass
         await self.kill()
         raise TriageError(
-            "the process that diagnoses died, perhaps for want of memory", "give it less at once, or more memory"
+            "the process that diagnoses died or did not start, perhaps for want of memory",
+            "give it less at once, or more memory",
         )
 
     async def kill(self) -> None:
