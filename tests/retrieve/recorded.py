@@ -28,7 +28,8 @@ def recorded(
         outcome=verdict,
         **{"title": f"incident {number}", "failure_type": "unknown", "root_cause_class": "unknown", **known},
     )
-    return Recorded(PastFailure(number, at, first_line=line, verdict=verdict), story, **fields)
+    told = cause if verdict != "none" else ""
+    return Recorded(PastFailure(number, at, first_line=line, verdict=verdict), story, cause=told, **fields)
 
 
 class ListArchive:

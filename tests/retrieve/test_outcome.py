@@ -56,9 +56,17 @@ def test_what_turned_out_otherwise_is_a_warning() -> None:
     ]
     corrected = recorded(7, verdict="corrected", said_type="ecc-error", cause="a loose riser")
     assert list(outcome.warnings(corrected)) == ["was first taken for ecc-error but turned out to be a loose riser"]
+    (typed,) = outcome.warnings(recorded(7, verdict="corrected", said_type="ecc-error", failure_type="gpu-lost"))
+    assert typed == "was first taken for ecc-error but turned out to be gpu-lost", "where no cause was told"
+    (caused,) = outcome.warnings(recorded(7, verdict="corrected", cause="a loose riser"))
+    assert caused == "its cause turned out another than was diagnosed: a loose riser"
+    (classed,) = outcome.warnings(recorded(7, verdict="corrected", root_cause_class="config-error"))
+    assert classed.endswith("than was diagnosed: of class config-error")
     failed = recorded(7, verdict="confirmed", worked="no", fix="restarted")
     assert list(outcome.warnings(failed)) == ["the fix tried then did not work: restarted"]
     assert "incident 12" in outcome.misled_words(Misled(12))
+    later = recorded(7, verdict="confirmed", worked="yes", fix="swapped", in_vain=("restarted", "reseated"))
+    assert [words.rpartition(": ")[2] for words in outcome.warnings(later)] == ["restarted", "reseated"]
 
 
 def test_what_speaks_for_it_is_said_with_its_date() -> None:

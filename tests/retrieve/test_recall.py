@@ -80,6 +80,29 @@ def test_several_of_one_fingerprint_are_one_with_a_count(model: MiniLM) -> None:
     assert hidden.similar[0].times == 4, "the log read again is no other time"
 
 
+def test_what_was_said_of_a_failure_is_not_hidden_by_one_of_it_that_nobody_judged(model: MiniLM) -> None:
+    last_week = NOW - timedelta(days=7)
+    rejected = past(1, at=last_week, verdict="rejected", note="a riser", told_at=last_week)
+    in_vain = past(2, at=last_week, verdict="confirmed", worked="no", fix="restarted", told_at=last_week)
+    unjudged = past(3)
+    (found,) = recall(model, ListArchive(rejected, unjudged)).similar(QUERY).similar
+    assert found.incident == "3"
+    assert found.why.startswith(
+        "incident 1: looked the same but was not: that diagnosis was rejected (a riser); same f"
+    )
+
+    (found,) = recall(model, ListArchive(rejected, in_vain, unjudged)).similar(QUERY).similar
+    (alone,) = recall(model, ListArchive(in_vain)).similar(QUERY).similar
+    assert (found.incident, found.times) == ("2", 3)
+    assert found.score > alone.score, "it stands where the best of them would"
+    assert found.why.startswith("the fix tried then did not work: restarted; incident 1: looked the same but was not")
+
+    fixed = past(4, at=last_week, verdict="confirmed", worked="yes", fix="swapped", told_at=last_week)
+    (found,) = recall(model, ListArchive(rejected, in_vain, unjudged, fixed)).similar(QUERY).similar
+    assert (found.incident, found.fix, found.worked) == ("4", "swapped", "yes")
+    assert "incident 2: the fix tried then did not work: restarted" in found.why
+
+
 def test_outcomes_order_what_is_alike(model: MiniLM) -> None:
     archive = ListArchive(
         past(1, fingerprint="a", verdict="rejected", note="a riser"),

@@ -53,6 +53,16 @@ def test_the_latest_verdict_and_reading_stand(store: IncidentStore, reader: Know
     assert found.story.remediation == ("swapped the GPU",)
 
 
+def test_fixes_that_did_not_work_are_kept_when_a_later_one_did(store: IncidentStore, reader: KnownReader) -> None:
+    incident = store.record(ECC, as_json(ECC))
+    for fix, worked in (("restarted", "no"), ("reseated", "no"), ("restarted", "no"), ("swapped", "yes")):
+        store.resolve(incident, Verdict("confirmed", "me", cause="a riser", fix=fix, worked=worked))  # type: ignore[arg-type]
+    (found,) = reader.read([incident])
+    assert (found.cause, found.fix, found.in_vain) == ("a riser", "swapped", ("restarted", "reseated"))
+    store.resolve(incident, Verdict("confirmed", "me", fix="reseated", worked="yes"))
+    assert reader.read([incident])[0].in_vain == ("restarted",), "the last word of a fix counts"
+
+
 def test_a_corrected_incident_has_the_labels_that_turned_out_true(store: IncidentStore, reader: KnownReader) -> None:
     incident = record(store, ECC)
     store.resolve(incident, Verdict("corrected", "me", cause="a loose riser", failure_type="gpu-lost", fix="reseated"))

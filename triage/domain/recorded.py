@@ -15,7 +15,8 @@ class Recorded:
 
     version: of the diagnosis that tells it; signatures: of its root lines; said_type: what the diagnosis said, where that
     turned out to be wrong.
-    fix, worked (yes|no|unknown), note, told_at: of the latest verdict, if there is one.
+    cause, fix, worked (yes|no|unknown), note, told_at: of the latest verdict, if there is one; in_vain: fixes of earlier
+    verdicts that did not work.
     """
 
     past: PastFailure
@@ -24,10 +25,12 @@ class Recorded:
     version: int = 1
     signatures: tuple[str, ...] = ()
     said_type: str = ""
+    cause: str = ""
     fix: str = ""
     worked: str = "unknown"
     note: str = ""
     told_at: datetime | None = None
+    in_vain: tuple[str, ...] = ()
 
     @property
     def incident(self) -> int:

@@ -27,6 +27,13 @@ def weight(recorded: Recorded, now: datetime, half_life: float, misled: bool = F
     return _of_verdict(recorded) * _freshness(recorded.past.at, now, half_life) * (_MISLED if misled else 1.0)
 
 
+def tells(recorded: Recorded) -> int:
+    """How much is known of what became of it, as a rank among incidents of one fingerprint."""
+    if recorded.past.verdict in ("none", "rejected"):
+        return 0
+    return {"yes": 3, "no": 1}.get(recorded.worked, 2)
+
+
 def weight_known(misled: bool) -> float:
     """Of an incident of the knowledge base, which was chosen because it does not age."""
     return _MISLED if misled else 1.0
@@ -53,12 +60,19 @@ def warnings(recorded: Recorded) -> Iterator[str]:
     if recorded.past.verdict == "rejected":
         yield f"looked the same but was not: that diagnosis was rejected{said}"
     elif recorded.past.verdict == "corrected":
-        first = (
-            f"was first taken for {recorded.said_type} but" if recorded.said_type else "was first taken for another,"
-        )
-        yield f"{first} turned out to be {short(recorded.story.root_cause) or recorded.story.failure_type}"
-    if recorded.worked == "no" and recorded.fix:
-        yield f"the fix tried then did not work: {short(recorded.fix)}"
+        yield _otherwise(recorded)
+    failed = (recorded.fix,) if recorded.worked == "no" and recorded.fix else ()
+    for fix in (*failed, *recorded.in_vain):
+        yield f"the fix tried then did not work: {short(fix)}"
+
+
+def _otherwise(recorded: Recorded) -> str:
+    """What was corrected: the type, the cause, the class, or several of them."""
+    if recorded.said_type:
+        truly = short(recorded.cause) or recorded.story.failure_type
+        return f"was first taken for {recorded.said_type} but turned out to be {truly}"
+    truly = short(recorded.cause) or f"of class {recorded.story.root_cause_class}"
+    return f"its cause turned out another than was diagnosed: {truly}"
 
 
 def misled_words(misled: Misled) -> str:

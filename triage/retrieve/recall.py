@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import islice
 
 from triage.domain import Family, Misled, PastFailure, Recorded, Similar
 from triage.errors import IndexBrokenError, IndexUnavailableError, StoreError
@@ -16,6 +17,7 @@ from triage.retrieve.retriever import Retriever
 
 HALF_LIFE = 20.0  # days. In the one published study 93.8 % of repeats came within 20 days of the failure before
 _MOST = 20  # recorded incidents of each kind of likeness that the database is asked for
+_MOST_BESIDE = 3  # warnings of other incidents of the same failure
 SameEvent = Callable[[PastFailure], bool]
 
 
@@ -41,9 +43,12 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
+    """warnings: what stands before the reasons of `similar`; recorded: None for one of the knowledge base."""
+
     score: float
     similar: Similar
-    fingerprint: str = ""
+    warnings: tuple[str, ...] = ()
+    recorded: Recorded | None = None
 
 
 class Recall:
@@ -78,7 +83,7 @@ class Recall:
                 notes.append(f"recorded incidents were not searched: {error}")
         found += [_known(s, _misled(misled, s)) for s in self._known.ranker.score(query, cosines, min_score)]
         found.sort(key=lambda c: (-c.score, c.similar.incident))
-        return Answer(tuple(c.similar for c in found[: max(0, k)]), tuple(notes))
+        return Answer(tuple(map(_told, found[: max(0, k)])), tuple(notes))
 
     def _dense(self, query: Query, notes: list[str]) -> tuple[Sequence[Vector], dict[str, float]]:
         try:
@@ -120,12 +125,8 @@ class Recall:
         family = families.get(recorded.fingerprint, Family(1, recorded.past.at))
         weight = outcome.weight(recorded, self._now(), self._half_life, misled is not None)
         score = outcome.weighted(scored.score, weight)
-        reasons = (
-            *([outcome.misled_words(misled)] if misled else []),
-            *outcome.warnings(recorded),
-            scored.why,
-            *outcome.notes(recorded, family.times, family.last),
-        )
+        warnings = (*([outcome.misled_words(misled)] if misled else []), *outcome.warnings(recorded))
+        reasons = (scored.why, *outcome.notes(recorded, family.times, family.last))
         similar = Similar(
             recorded.story.id,
             recorded.story.title,
@@ -139,7 +140,7 @@ class Recall:
             times=family.times,
             same_fingerprint=bool(asked) and asked == recorded.fingerprint,
         )
-        return _Candidate(score, similar, recorded.fingerprint)
+        return _Candidate(score, similar, warnings, recorded)
 
 
 def _nearest(index: ArchiveIndex, vectors: Sequence[Vector], notes: list[str]) -> dict[int, float]:
@@ -166,14 +167,36 @@ def _misled(all_shown: Mapping[str, Misled], scored: Scored) -> Misled | None:
 
 def _known(scored: Scored, misled: Misled | None) -> _Candidate:
     score = outcome.weighted(scored.score, outcome.weight_known(misled is not None))
-    why = f"{outcome.misled_words(misled)}; {scored.why}" if misled else scored.why
     i = scored.incident
-    return _Candidate(score, Similar(i.id, i.title, round(score, 3), why, i.outcome, i.remediation))
+    similar = Similar(i.id, i.title, round(score, 3), scored.why, i.outcome, i.remediation)
+    return _Candidate(score, similar, (outcome.misled_words(misled),) if misled else ())
+
+
+def _told(c: _Candidate) -> Similar:
+    return replace(c.similar, why="; ".join((*c.warnings, c.similar.why)))
 
 
 def _one_of_each(candidates: Iterable[_Candidate]) -> list[_Candidate]:
-    """Of incidents with one fingerprint the best; that others of them were told wrong is kept."""
-    best: dict[str, _Candidate] = {}
+    """Of incidents with one fingerprint one, in the place of the best of them."""
+    families: dict[str, list[_Candidate]] = {}
     for c in sorted(candidates, key=lambda c: (-c.score, -int(c.similar.incident))):
-        best.setdefault(c.fingerprint or c.similar.incident, c)
-    return list(best.values())
+        own = c.recorded.fingerprint if c.recorded else ""
+        families.setdefault(own or c.similar.incident, []).append(c)
+    return [_for_all(family) for family in families.values()]
+
+
+def _for_all(family: Sequence[_Candidate]) -> _Candidate:
+    """The one of which most is known, with the warnings of the others: whom nobody judged hides nothing that was said.
+
+    family: best first.
+    """
+    shown = max(family, key=lambda c: outcome.tells(c.recorded) if c.recorded else 0)
+    others = sorted((c for c in family if c is not shown and c.recorded), key=_said_at, reverse=True)
+    beside = (f"incident {c.similar.incident}: {w}" for c in others if c.recorded for w in outcome.warnings(c.recorded))
+    score = family[0].score
+    similar = replace(shown.similar, score=round(score, 3))
+    return replace(shown, score=score, similar=similar, warnings=(*shown.warnings, *islice(beside, _MOST_BESIDE)))
+
+
+def _said_at(c: _Candidate) -> float:
+    return c.recorded.told_at.timestamp() if c.recorded and c.recorded.told_at else 0.0

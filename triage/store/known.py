@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -156,8 +157,10 @@ def _read(connection: Connection, chosen: Chosen) -> tuple[Recorded, ...]:
     ids = [row.id for row in rows]
     # Of several rows of one incident the last one stands.
     readings = {row.incident_id: row for row in connection.execute(_readings(ids))} if ids else {}
-    verdicts = {row.incident_id: row for row in connection.execute(_verdicts(ids))} if ids else {}
-    return tuple(_recorded(row, readings[row.id], verdicts.get(row.id)) for row in rows if row.id in readings)
+    told = defaultdict[int, list[Any]](list)
+    for row in connection.execute(_verdicts(ids)) if ids else ():
+        told[row.incident_id].append(row)
+    return tuple(_recorded(row, readings[row.id], told[row.id]) for row in rows if row.id in readings)
 
 
 def _readings(ids: Sequence[int]) -> Chosen:
@@ -169,9 +172,11 @@ def _verdicts(ids: Sequence[int]) -> Chosen:
     return select(Outcome.__table__).where(Outcome.incident_id.in_(ids)).order_by(Outcome.id)
 
 
-def _recorded(row: Any, reading: Any, told: Any) -> Recorded:
+def _recorded(row: Any, reading: Any, verdicts: Sequence[Any]) -> Recorded:
+    """verdicts: oldest first."""
     result = json.loads(reading.result)
     cited = _of_the_cause(result)
+    told = verdicts[-1] if verdicts else None
     verdict = told.verdict if told else "none"
     worked = told.worked if told else "unknown"
     fix = told.fix if told else ""
@@ -183,10 +188,12 @@ def _recorded(row: Any, reading: Any, told: Any) -> Recorded:
         version=reading.version,
         signatures=tuple(dict.fromkeys(e["signature"] for e in cited if e.get("signature") and e["role"] == "root")),
         said_type=row.failure_type if story.failure_type != row.failure_type else "",
+        cause=told.cause if told else "",
         fix=fix,
         worked=worked,
         note=told.note if told else "",
         told_at=told.at if told else None,
+        in_vain=tuple(dict.fromkeys(v.fix for v in verdicts if v.worked == "no" and v.fix not in ("", fix))),
     )
 
 
