@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -77,6 +78,8 @@ def test_signs_of_life_are_no_progress(torch_jobs: Starter, tmp_path: Path) -> N
 
 def test_ranks_in_different_collectives_are_told_apart_by_their_stacks(torch_jobs: Starter, tmp_path: Path) -> None:
     """From outside all wait in the kernel's futex: nobody is blamed for that, and what is collected tells."""
+    if not (shutil.which("py-spy") or Path(sys.executable).with_name("py-spy").exists()):
+        pytest.skip("py-spy is not installed")
     pid = torch_jobs.start("other_collective", tmp_path)
     options = ["--hang-time", "2s", "--period", "0.5", "--until-hung", "--format", "json", "--collect", str(tmp_path)]
     done = subprocess.run(

@@ -26,6 +26,7 @@ class Job:
         self.scheduled = Scheduled()
         self.hidden: dict[str, str] = {}
         self.devices: dict[str, list[float | None]] = {}
+        self.throttled = ""
         self.ranks = {
             rank: Process(
                 f"n{rank // 2}", 100 + rank, 1, 5, "python", "python train.py", "S", "futex_do_wait", "202",
@@ -53,7 +54,10 @@ class Job:
             mine = tuple(process for process in self.ranks.values() if process.node == node)
             devices = None
             if node in self.devices and self.judge.wants_more:
-                devices = tuple(Device(node, "GPU", str(n), util) for n, util in enumerate(self.devices[node]))
+                devices = tuple(
+                    Device(node, "GPU", str(n), util, throttled=self.throttled)
+                    for n, util in enumerate(self.devices[node])
+                )
             views.append(NodeView(node, mine, devices))
         return self.judge.take(Round(self.now, tuple(views), self.scheduled, self.log, True))
 
@@ -128,10 +132,21 @@ def test_a_gpu_without_a_reading_is_not_idle() -> None:
 
 def test_a_throttled_gpu_is_slow() -> None:
     job = Job()
-    job.judge._readings.take([NodeView("n0", (), (Device("n0", "GPU", "3", 99.0, throttled="hardware thermal"),))], 0.0)
+    job.devices, job.throttled = {"n0": [99.0]}, "hardware thermal"
+    job.look()
     job.move(0, main=100)
     status = job.look()
-    assert (status.state, status.words[0]) == ("slow", "GPU 3 on n0 is held back: hardware thermal")
+    assert (status.state, status.words[0]) == ("slow", "GPU 0 on n0 is held back: hardware thermal")
+
+
+def test_a_rank_that_died_is_told_before_a_gpu_that_is_slow() -> None:
+    job = Job()
+    job.devices, job.throttled = {"n0": [99.0]}, "hardware thermal"
+    job.look()
+    del job.ranks[3]
+    job.move(0, main=10**9)
+    status = job.look()
+    assert (status.state, [(s.rank, s.cause) for s in status.suspects]) == ("slow", [(3, "dead"), (None, "throttled")])
 
 
 def test_a_watcher_that_slept_has_seen_no_silence() -> None:

@@ -17,7 +17,7 @@ from triage.text import how_many, rank_ranges, signal_name
 
 _ON_NODE = frozenset(
     s.id
-    for s in (made.FROZEN, made.MOUNT, made.DRIVER, made.ASLEEP, made.STOPPED, made.DEFUNCT, made.ENDED, made.SILENT, made.IDLE, made.LOST)
+    for s in (made.FROZEN, made.MOUNT, made.DRIVER, made.ASLEEP, made.DEFUNCT, made.ENDED, made.SILENT, made.IDLE, made.LOST)
 )  # fmt: skip
 _LOOK_AGAIN = (
     "Each process was looked at once: take the stacks again after a minute, as those of a job that hangs stay the same."

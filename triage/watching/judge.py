@@ -198,7 +198,9 @@ class Judge:
 
     def _moving(self, log: LogView | None, window: Window, hidden: tuple[str, ...], there: int) -> Status:
         if window.slowed:
-            return Status("slow", (*window.slowed, *hidden), (Suspect("throttled", window.slowed[0]),))
+            return Status(
+                "slow", (*window.slowed, *hidden), (*self._ranks.dead(), Suspect("throttled", window.slowed[0]))
+            )
         resumed = self._stood and self._rounds - self._stood <= _RESUMED
         if (
             not resumed

@@ -98,7 +98,7 @@ class Ranks:
     # ------------------------------------------------------------------------------------------ who
     def suspects(self, steps: Mapping[int, int]) -> tuple[Suspect, ...]:
         """The surest first. steps: the last step of each rank by the logs."""
-        found = [*self._dead(), *self._blocked()]
+        found = [*self.dead(), *self._blocked()]
         if not found:
             odd, late = self._odd(), list(self._behind(steps))
             both = [one for one in odd if one.rank is not None and one.rank in {other.rank for other in late}]
@@ -138,7 +138,8 @@ class Ranks:
             f"{p.told} has ended{_how(p.exit)} and is defunct" for p in self._looks.zombies() if p.key not in members
         ]
 
-    def _dead(self) -> Iterable[Suspect]:
+    def dead(self) -> Iterable[Suspect]:
+        """Ranks that have ended or never came while others live, and their workers that ended with an error."""
         alive = self.alive
         if not alive:
             return
