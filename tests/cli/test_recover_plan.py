@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -256,3 +257,32 @@ def test_no_process_that_changes_anything_is_started_without_yes_and_leave(
         assert events
         assert all(event == "subprocess.Popen" and of_command(words) == "read-only" for event, words in events), events
     assert not (tmp_path / "stop").exists()
+
+
+def test_a_job_that_hung_is_ended_once_and_its_next_run_is_let_run(
+    triage: Run, site: dict[str, str], tmp_path: Path
+) -> None:
+    with sqlite3.connect(Path(site["TRIAGE_HOME"]) / "triage.db") as database:
+        (text,) = database.execute("SELECT result FROM diagnosis").fetchone()
+        database.execute("UPDATE diagnosis SET result = ?", (json.dumps(json.loads(text) | {"outcome": "hung"}),))
+    began = tmp_path / "began"
+    (tmp_path / "bin" / "squeue").write_text(
+        '#!/bin/sh\ncase "$*" in *-o\\ %S*) cat $BEGAN ;; *RUNNING,COMPLETING*) echo RUNNING ;; esac\n'
+    )
+    (tmp_path / "bin" / "scancel").write_text('#!/bin/sh\necho "scancel $*" >> "$CALLS"\nexit 7\n')
+    env = site | {"BEGAN": str(began), "TRIAGE_RECOVER_ALLOW": "cancel"}
+    began.write_text("1000\n")
+    assert "FAILED: Ask the batch script to save and leave" in triage("recover", "1", "--yes", **env).stdout
+    assert len(calls(site)) == 3  # sacct, scontrol show and one scancel, whose failure stops the rest
+    began.write_text(f"{int(time.time()) + 60}\n")
+    again = triage("recover", "1", "--yes", **env)
+    assert again.returncode == 1 and "the job began anew at" in " ".join(again.stdout.split())
+    assert len([call for call in calls(site) if call.startswith("scancel")]) == 1
+
+
+def test_what_a_person_said_instead_of_the_diagnosis_holds_the_plan_back(triage: Run, site: dict[str, str]) -> None:
+    said = ("--verdict", "rejected", "--cause", "somebody pulled the cable")
+    assert triage("incidents", "resolve", "1", *said, **site).returncode == 0
+    done = triage("recover", "1", "--yes", **site, TRIAGE_RECOVER_ALLOW="drain,resubmit")
+    assert done.returncode == 1 and "somebody pulled the cable" in " ".join(done.stdout.split())
+    assert all(of_command(call.split()) == "read-only" for call in calls(site))

@@ -213,3 +213,39 @@ def test_a_kill_switch_that_is_not_used_is_told() -> None:
     case = {"kill_switch": "/x/stop"}
     assert any("--kill-switch was left out" in note for note in made(case=case).notes)
     assert not any("--kill-switch" in note for note in made(case=case, outcome="hung").notes)
+
+
+def test_of_a_diagnosis_that_a_person_said_is_wrong_nothing_is_done() -> None:
+    said = "ada rejected this diagnosis: a person pulled the cable."
+    for told in ({}, {"outcome": "hung"}, {"action": "rollback-and-skip"}):
+        found = made(case={"refuted": said, "script": "/x/job.sh", "nodes": ("gpu-017", "gpu-018")}, **told)
+        assert not found.restart and "a person pulled the cable" in found.verdict
+        assert {step.risk for step in found.steps} == {"read-only"}
+    named_by_hand = made(case={"refuted": said, "script": "/x/job.sh", "without": ("gpu-018",)})
+    assert [step.argv[2] for step in of(named_by_hand, "drain")] == ["NodeName=gpu-018"]
+    assert [step.command for step in of(named_by_hand, "resubmit")] == ["sbatch --exclude=gpu-018 /x/job.sh"]
+
+
+@pytest.mark.parametrize("scheduler", ["slurm", "kubernetes", "pbs", ""])
+def test_a_job_is_not_put_back_on_a_faulty_node_that_no_line_names(scheduler: str) -> None:
+    told = {"failure_type": "gpu-lost", "suspects": {"nodes": [], "gpus": ["0000:9b:00"]}}
+    found = made(scheduler, {"nodes": ("gpu-017",), "script": "/x/job.sh"}, **told)
+    (find,) = [step for step in found.steps if step.first and "node at fault" in step.what]
+    assert "0000:9b:00" in find.what and "gpu-017" in find.why and "no line names it" in found.verdict
+    again = [step for step in found.steps if step.what.startswith("Submit the job again")]
+    assert found.steps.index(find) < found.steps.index(again[0])
+    assert not [step for step in made(case={"without": ("gpu-017",)}, **told).steps if "node at fault" in step.what]
+    tested = made(case={"nodes": ("n1", "n2")}, **told)
+    assert of(tested, "node-test") and not [step for step in tested.steps if "node at fault" in step.what]
+
+
+def test_a_node_that_logs_call_by_two_names_is_one() -> None:
+    told = {"failure_type": "nccl-timeout", "action": "restart", "suspects": {"nodes": []}}
+    assert not of(made(case={"nodes": ("gpu017", "gpu017.unity.example.edu")}, **told), "node-test")
+    (test,) = of(made(case={"nodes": ("gpu017", "gpu018.example.edu", "gpu017.example.edu")}, **told), "node-test")
+    assert "gpu[017-018]" in test.argv
+
+
+def test_who_drains_in_kubernetes_is_told_which_cluster_is_spoken_to() -> None:
+    assert any("current context" in note for note in made("kubernetes").notes)
+    assert not any("current context" in note for note in made().notes)

@@ -152,3 +152,15 @@ def _until(ready: Callable[[], bool]) -> None:
     while not ready():
         assert time.monotonic() < end
         time.sleep(0.1)
+
+
+@pytest.mark.parametrize(
+    ("began", "state"),
+    [("echo 900", "done"), ("true", "done"), ("echo 900 1001", "held back"), ("echo N/A", "held back"), ("exit 1", "held back")],
+)  # fmt: skip
+def test_a_run_that_began_after_the_job_was_found_to_hang_is_not_ended(tmp_path: Path, began: str, state: str) -> None:
+    end = sh("cancel", f"touch {tmp_path}/x", began=("sh", "-c", began), known=1000.0)
+    found, book = states(end, sh("resubmit", "true"), allowed=("cancel", "resubmit"))
+    assert found == [state, "done" if state == "done" else "not reached"]
+    assert (tmp_path / "x").exists() == (state == "done")
+    assert book.rows[0][0] == "look"  # the question is written down as well

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from triage.chat.said import refuted
 from triage.cli import output, recover_view, wiring
 from triage.cli.who import user
 from triage.errors import UsageError
@@ -85,6 +86,8 @@ def _case(found: StoredIncident, asked: Asked, submitted: tuple[str, ...]) -> Ca
         notes=tuple(notes),
         without=named(asked.without) if asked.without else (),
         submitted=submitted,
+        known=found.attempts[-1].recorded_at.timestamp() if found.attempts else None,
+        refuted=refuted(found),
     )
 
 

@@ -21,8 +21,11 @@ NOBODY = (
 )
 
 
-def ending(scheduler: str, job: str, kill_switch: str, evidence: tuple[str, ...]) -> Iterator[Step]:
-    """Steps in their order; kill_switch: the file that the training looks for, "" where none is known."""
+def ending(
+    scheduler: str, job: str, kill_switch: str, evidence: tuple[str, ...], known: float | None
+) -> Iterator[Step]:
+    """Steps in their order; kill_switch: the file that the training looks for, "" where none is known; known: when the job was found to
+    hang, in seconds since 1970: a run that began later is not the one to end."""
     yield Step(
         "do",
         "Collect stacks of every rank, flight-recorder dumps and the state of the nodes, and let `triage hang DIR` read them",
@@ -58,6 +61,8 @@ def ending(scheduler: str, job: str, kill_switch: str, evidence: tuple[str, ...]
         )
         return
     still = ("squeue", "-h", "-j", job, "-t", "RUNNING,COMPLETING", "-o", "%T")
+    # A job that was queued again, by us, by a person or by its own trap for USR1, keeps its id.
+    began = ("env", "SLURM_TIME_FORMAT=%s", "squeue", "-h", "-j", job, "-t", "RUNNING,COMPLETING", "-o", "%S")
     ways: tuple[tuple[tuple[str, ...], str, str, int], ...] = (
         (
             ("scancel", "--batch", "--signal=USR1", job),
@@ -76,5 +81,6 @@ def ending(scheduler: str, job: str, kill_switch: str, evidence: tuple[str, ...]
     )
     for argv, what, why, wait in ways:
         yield Step(
-            "cancel", what, why, of_command(argv), argv, "none: submit the job again", evidence, while_=still, wait=wait
-        )
+            "cancel", what, why, of_command(argv), argv, "none: submit the job again", evidence,
+            while_=still, wait=wait, began=began if known is not None else (), known=known or 0.0,
+        )  # fmt: skip

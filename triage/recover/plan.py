@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from triage.diagnose.suspects import NODE_TYPES
@@ -53,6 +53,8 @@ class Case:
     notes: tuple[str, ...] = ()
     without: tuple[str, ...] = ()  # nodes that a test named
     submitted: tuple[str, ...] = ()  # by earlier runs of a plan of this incident, as the scheduler called it
+    known: float | None = None  # when its last attempt was recorded, in seconds since 1970
+    refuted: str = ""  # what a person said instead of the diagnosis
 
     @property
     def job(self) -> str:
@@ -68,8 +70,13 @@ class Case:
 
     @property
     def testable(self) -> tuple[str, ...]:
-        """The job's nodes as far as they are known."""
-        return tuple(node for node in self.nodes if is_name(node))
+        """The job's nodes as far as they are known, each once: logs call one by its short and by its whole name."""
+        return tuple(dict.fromkeys(short(node) for node in self.nodes if is_name(node)))
+
+    @property
+    def unnamed(self) -> bool:
+        """A node is at fault, and nothing tells which."""
+        return self.result.get("action") == "restart-excluding" and not self.suspects
 
     @property
     def strangers(self) -> tuple[str, ...]:
@@ -102,10 +109,28 @@ def scheduler_of(result: Mapping[str, Any], known: str = "") -> str:
 
 
 def plan(case: Case) -> Plan:
+    if case.refuted:
+        return plan_against(case)
     allowed = budget(case.result, case.steps)
+    if allowed.restart and case.unnamed:
+        why = "a node is at fault and no line names it: once it is found, the job can go on without it"
+        allowed = replace(allowed, why=why)
     steps = list(_steps(case, allowed))
     notes = [*case.notes, *_notes(case, allowed)]
     return Plan(_verdict(allowed), allowed.restart, tuple(steps), tuple(notes))
+
+
+def plan_against(case: Case) -> Plan:
+    """Of a diagnosis that a person said is wrong nothing is done: only nodes that a person names are taken out."""
+    left = replace(
+        case, result={key: case.result[key] for key in ("job", "progress") if key in case.result}, refuted=""
+    )
+    said = case.refuted.rstrip(".")
+    if case.without:
+        allowed = Budget(True, f"{said}. The job can go on without {', '.join(left.suspects)}")
+    else:
+        allowed = Budget(False, f"{said}. Go by that, and plan again --without the nodes that are at fault, if any are")
+    return Plan(_verdict(allowed), allowed.restart, tuple(_steps(left, allowed)), (*case.notes, *_notes(left, allowed)))
 
 
 def _verdict(allowed: Budget) -> str:
@@ -120,7 +145,7 @@ def _steps(case: Case, allowed: Budget) -> Iterator[Step]:
         return
     yield from _look(case)
     if case.result.get("outcome") == "hung":
-        yield from hung.ending(case.scheduler, case.job, case.kill_switch, case.cited)
+        yield from hung.ending(case.scheduler, case.job, case.kill_switch, case.cited, case.known)
     yield from _nodes(case)
     if not allowed.restart:
         yield Step(
@@ -184,7 +209,7 @@ def _nodes(case: Case) -> Iterator[Step]:
             str(case.incident),
             "--yes",
         )
-        why = f"{case.type} tells of a fault between the nodes, and no line accuses one"
+        why = f"{case.type} tells of a fault {_where(case)}, and no line accuses one"
         yield Step(
             "node-test",
             f"Test the {how_many(len(known), 'node')} of the job in pairs, and plan again --without those that it names",
@@ -194,6 +219,8 @@ def _nodes(case: Case) -> Iterator[Step]:
             "scancel --name=triage-node-test",
             case.cited,
         )
+    elif case.unnamed:
+        yield _to_be_found(case)
     if not accused:
         return
     argv, undo = draining(case.scheduler, accused, f"triage:{case.type}:{case.incident}")
@@ -214,7 +241,30 @@ def _nodes(case: Case) -> Iterator[Step]:
 
 
 def _to_be_tested(case: Case) -> bool:
-    return not case.suspects and case.type in _BETWEEN and case.scheduler in ("slurm", "")
+    return not case.suspects and (case.type in _BETWEEN or case.unnamed) and case.scheduler in ("slurm", "")
+
+
+def _where(case: Case) -> str:
+    return "of a node" if case.unnamed else "between the nodes"
+
+
+def _to_be_found(case: Case) -> Step:
+    """The node at fault, by a person, where no test of the nodes finds it: the job would be put on it again."""
+    gpus = [
+        gpu for gpu in map(str, case.result.get("suspects", {}).get("gpus", [])) if re.fullmatch(r"[\w:.-]{1,40}", gpu)
+    ]
+    which = f"Find the node at fault{f', that of GPU {gpus[0]}' if gpus else ''}, and plan again --without it"
+    if len(case.testable) == 1:
+        where = f"the job ran on {case.testable[0]}, as far as is known"
+    else:
+        where = "the kernel logs of the job's nodes name it"
+    return Step(
+        "do",
+        which,
+        f"{case.type} is the fault of a node, and no line names it; {where}",
+        evidence=case.cited,
+        first=True,
+    )
 
 
 def _before(result: Mapping[str, Any]) -> tuple[str, ...]:
@@ -224,10 +274,12 @@ def _before(result: Mapping[str, Any]) -> tuple[str, ...]:
 def _notes(case: Case, allowed: Budget) -> Iterator[str]:
     if case.strangers:
         yield f"{', '.join(case.strangers)} is named by the log and is none of the job's nodes: the plan leaves it alone."
+    if case.scheduler == "kubernetes" and case.suspects:
+        yield "kubectl speaks to the cluster of its current context (`kubectl config current-context`): see that it is the job's."
     if _to_be_tested(case) and not case.testable:
         ask = f" (`sacct -X -j {case.job} --format=NodeList%60`)" if case.scheduler == "slurm" and case.job else ""
         yield (
-            f"{case.type} tells of a fault between the nodes, and the job's nodes are not known, so the plan tests none: find them{ask}, run"
+            f"{case.type} tells of a fault {_where(case)}, and the job's nodes are not known, so the plan tests none: find them{ask}, run"
             f" `triage recover node-test --nodes LIST --incident {case.incident}`, and plan again --without those that it names."
         )
     if case.kill_switch and case.result.get("outcome") != "hung":

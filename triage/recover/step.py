@@ -17,8 +17,9 @@ class Step:
 
     kind: by which the settings allow it; evidence, incidents: ids of what it rests on. while_: a command that only reads; the
     step is left out once that prints nothing, for which `wait` seconds are given. unless: another that only reads; where it prints
-    something, or fails for another reason than that it knows no such job, the step and all after it are not run. first: a person's to do
-    before anything after it is changed.
+    something, or fails for another reason than that it knows no such job, the step and all after it are not run. began: one more, that
+    prints when the job began, in seconds since 1970; where that is after `known`, it is another run than the one that the plan is made for,
+    and the step and all after it are not run. first: a person's to do before anything after it is changed.
     """
 
     kind: Kind
@@ -32,6 +33,8 @@ class Step:
     while_: tuple[str, ...] = ()
     wait: int = 0
     unless: tuple[str, ...] = ()
+    began: tuple[str, ...] = ()
+    known: float = 0.0
     first: bool = False
 
     @property

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Literal, Protocol
 
 from triage.errors import InputError
@@ -55,9 +56,9 @@ def run(
             yield Done(step, "not allowed")
         elif step.while_ and not _still(step, book):
             yield Done(step, "not needed")
-        elif step.unless and (told := _told(step, book)):
+        elif (step.unless and (told := _told(step, book))) or (step.began and (told := _anew(step, book))):
             stopped = True
-            yield Done(step, "held back", None, f"it was not run, as `{' '.join(step.unless)}` says: {told}")
+            yield Done(step, "held back", None, f"it was not run, as {told}")
         else:
             tell(step.what)
             done = _one(step, book)
@@ -80,9 +81,25 @@ def _told(step: Step, book: Book) -> str:
     """What speaks against the step; "" where nothing does. A question that found no answer speaks against it too."""
     guard = _one(_guard(step, step.unless), book)
     said = " ".join(guard.output.split())
-    if guard.state == "done" or _NO_SUCH_JOB.search(said):
-        return said if guard.state == "done" else ""
-    return said or f"no answer (it ended with {guard.code})"
+    gone = not said if guard.state == "done" else _NO_SUCH_JOB.search(said)
+    if gone:
+        return ""
+    return f"`{' '.join(step.unless)}` says: {said or f'no answer (it ended with {guard.code})'}"
+
+
+def _anew(step: Step, book: Book) -> str:
+    """Why what runs is another run than the one that the step is to end, or may be one; "" where it is that one, or nothing runs."""
+    guard = _one(_guard(step, step.began), book)
+    times = guard.output.split()
+    if guard.state != "done" or not all(time.isdigit() for time in times):
+        return f"it is not known when the job began: `{' '.join(step.began)}` says: {' '.join(times) or 'no answer'}"
+    late = max(map(int, times), default=0)
+    if late <= step.known:
+        return ""
+    return (
+        f"the job began anew at {datetime.fromtimestamp(late, UTC):%Y-%m-%d %H:%M} UTC, after it was found to hang:"
+        " see how that run does, and diagnose it"
+    )
 
 
 def _guard(step: Step, argv: tuple[str, ...]) -> Step:
