@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -61,12 +62,17 @@ def test_a_job_that_runs_already_is_let_run(slurm: Cluster, triage: Run, tmp_pat
     job = slurm.submit("sleep 600", "--requeue")
     slurm.wait(job, "RUNNING")
     url = f"sqlite:///{tmp_path}/triage.db"
-    told = dataclasses.replace(ECC, job=job, suspects=Suspects())
+    told = dataclasses.replace(ECC, job=job, suspects=Suspects(), action="restart")
     with IncidentStore.open(url) as store:
         store.record(told, as_json(told), JobRef(external_id=job, scheduler="slurm"))
     saved(tmp_path / "run", 100)
     done = triage("recover", "1", "--yes", "--checkpoints", "run", **slurm.env, **ALLOW, TRIAGE_DATABASE_URL=url)
     assert done.returncode == 1
     assert f"{job} is RUNNING" in done.stdout
+    hung = dataclasses.replace(told, outcome="hung", failure_type="hang")
+    with IncidentStore.open(url, clock=lambda: datetime(2026, 1, 1, tzinfo=UTC)) as store:
+        number = store.record(hung, as_json(hung), JobRef(external_id=job, scheduler="slurm"))
+    done = triage("recover", str(number), "--yes", **slurm.env, **ALLOW, TRIAGE_DATABASE_URL=url)
+    assert "HELD BACK: Ask the batch script" in done.stdout and "the job began anew at" in done.stdout
     assert slurm.states(job) == {"RUNNING"}
     slurm.run("scancel", job)
