@@ -19,7 +19,7 @@ _NAMED = re.compile(
     r"(?!\w)"
 )
 _QUOTE = re.compile(r"`([^`]{2,400})`")
-_REFERENCE = re.compile(r"([^\s:()\[\],;'\"`]{1,300}):(\d{1,9})\b")
+REFERENCE = re.compile(r"([^\s:()\[\],;'\"`]{1,300}):(\d{1,9})\b")
 _LINE = re.compile(r"\blines? (\d{1,9})\b(?:(?:-| and | to )(\d{1,9})\b)?")
 # Where a number of these stands in a text, whatever it is called there.
 _SEVERAL = r"\d{1,7}(?:(?:, ?| ?- ?| to | and |, and )\d{1,7})*"
@@ -63,7 +63,7 @@ class Told:
 
     def without_places(self, text: str) -> str:
         """The text without FILE:LINE and `line N` of lines that were shown."""
-        text = _REFERENCE.sub(lambda m: m[1] if (m[1], int(m[2])) in self.places else m[0], text)
+        text = REFERENCE.sub(lambda m: m[1] if (m[1], int(m[2])) in self.places else m[0], text)
         numbers = {number for _, number in self.places}
         return _LINE.sub(lambda m: "" if all(int(n) in numbers for n in m.groups() if n) else m[0], text)
 

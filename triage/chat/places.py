@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
+from triage.agents.naming import REFERENCE
 from triage.chat.values import Subject
 from triage.errors import TriageError
 from triage.evidence.known import known_nodes
 
 _TOLD = 8  # nodes, and files, where what was asked for is none of them
 EVIDENCE = re.compile(r"(?i)\bE(\d{1,4})\b")
-PLACE = re.compile(r"([^\s:()\[\],;'\"`]{1,300}):(\d{1,9})\b")
+PLACE = REFERENCE  # FILE:LINE
 TRACEBACK = re.compile(r"(?i)\b(?:traceback|stack ?trace|exception|call stack)\b")
 CLOCK = re.compile(r"(?<![\d:])(\d{1,2}:\d\d(?::\d\d)?)(?![\d:])")
 RANK = re.compile(r"(?i)\b(?:rank|ranks|r)[ #:=]{0,2}(\d{1,7})\b")

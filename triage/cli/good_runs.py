@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from triage import pipeline
+from triage.cli.learned_rules import unmade
 from triage.diagnose.judge import judge
 from triage.domain import JobLog, JobPrint
 from triage.errors import InputError, StoreError
@@ -18,7 +18,6 @@ from triage.parts import Parts
 
 if TYPE_CHECKING:
     from triage.store.good_runs import GoodRunStore
-_FILE = "sqlite:///"
 
 
 def of_files(paths: Sequence[str], parts: Parts) -> GoodRun:
@@ -43,7 +42,7 @@ class GoodRuns:
 
     def last(self, job: JobPrint) -> GoodRun | None:
         """The last one of this very kind of job, else of the kinds most alike. Errors: StoreError."""
-        if self._unmade():
+        if unmade(self._url):
             return None
         from triage.evidence.jobprint import ALIKE, similarity
 
@@ -62,10 +61,6 @@ class GoodRuns:
         """Errors: StoreError."""
         with self._open() as store:
             store.add(job, incident, profile.to_json(profile.profile(log)))
-
-    def _unmade(self) -> bool:
-        """Whether nobody has made the database yet; to make one in order to find it empty takes a second."""
-        return self._url.startswith(_FILE) and not Path(self._url.removeprefix(_FILE)).expanduser().exists()
 
     def _open(self) -> GoodRunStore:
         from triage.store.good_runs import GoodRunStore

@@ -15,6 +15,11 @@ TRIAL_RUNS = 3  # of a shadow rule
 _FILE = "sqlite:///"
 
 
+def unmade(url: str) -> bool:
+    """Whether nobody has made the database yet; to make one in order to find it empty takes a second."""
+    return url.startswith(_FILE) and not Path(url.removeprefix(_FILE)).expanduser().exists()
+
+
 class LearnedRules:
     """A triage.learned.Rules over the database at a URL."""
 
@@ -24,7 +29,7 @@ class LearnedRules:
 
     def in_force(self, job: JobPrint) -> tuple[LearnedRule, ...]:
         """Those of this kind of job, then those of the kinds alike, the most alike first."""
-        if self._unmade():
+        if unmade(self._url):
             return ()
         from triage.evidence.jobprint import ALIKE, similarity
 
@@ -34,7 +39,7 @@ class LearnedRules:
             return store.in_force(job.key, alike)
 
     def find(self, rule: str) -> LearnedRule | None:
-        if self._unmade():
+        if unmade(self._url):
             return None
         with self._open() as store:
             return store.get(rule)
@@ -46,10 +51,6 @@ class LearnedRules:
                 store.move(rule, "retired", reason, "triage", "incident")
             for rule in sorted(set(hits) - set(retired)):
                 _end_trial(store, rule)
-
-    def _unmade(self) -> bool:
-        """Whether nobody has made the database yet; to make one in order to find it empty takes a second."""
-        return self._url.startswith(_FILE) and not Path(self._url.removeprefix(_FILE)).expanduser().exists()
 
     def _open(self) -> RuleStore:
         from triage.store.rules import RuleStore

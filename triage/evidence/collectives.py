@@ -74,7 +74,7 @@ def analyse(lines: Iterable[LogLine]) -> Collectives:
         if wait is not None:
             waits.setdefault((wait.rank, wait.group), wait)
         state = _STATUS.search(line.text)
-        rank = _rank_of(line)
+        rank = rank_of(line)
         if state and rank is not None:
             status.setdefault(rank, int(state["enqueued"]))
     found = tuple(waits.values())
@@ -91,7 +91,7 @@ def _wait(line: LogLine) -> Wait | None:
     group = _GROUP.search(line.text)
     return Wait(
         line=line,
-        rank=int(rank) if rank else _rank_of(line),
+        rank=int(rank) if rank else rank_of(line),
         group=group["guid"] if group else "",
         seq=int(match["seq"]),
         op=match["op"],
@@ -100,7 +100,7 @@ def _wait(line: LogLine) -> Wait | None:
     )
 
 
-def _rank_of(line: LogLine) -> int | None:
+def rank_of(line: LogLine) -> int | None:
     if line.rank is not None:
         return line.rank
     named = _RANK.search(line.text)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from triage.domain import LogLine
+from triage.evidence.collectives import rank_of
 
 _ASKED = re.compile(
     r"First PG on this rank to signal dumping|dump signal due to a collective timeout from +this local rank"
@@ -15,7 +16,6 @@ _FOLLOWED = re.compile(
     r"[Oo]bserved flight recorder dump signal from another rank|dump signal (?:due to a collective timeout )?from +(?:another )?rank"
 )
 _STATE = re.compile(r"last enqueued (?:NCCL )?work: (-?\d+), last completed (?:NCCL )?work: (-?\d+)")
-_RANK = re.compile(r"\[?[Rr]ank\s?(\d{1,6})\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,3 @@ def _idle(state: dict[int, tuple[int, int]]) -> tuple[int, ...]:
     waiting = [r for r, (enqueued, completed) in state.items() if enqueued > completed]
     idle = [r for r, (enqueued, completed) in state.items() if enqueued == completed]
     return tuple(sorted(idle)) if waiting and len(idle) <= len(waiting) else ()
-
-
-def rank_of(line: LogLine) -> int | None:
-    if line.rank is not None:
-        return line.rank
-    named = _RANK.search(line.text)
-    return int(named[1]) if named else None

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TypeAlias
 
 from triage.domain import JobLog, LogFile, LogLine
+from triage.hostlist import expand
 
 _HOST = r"[A-Za-z0-9][\w.-]{0,80}"
 _DEEPSPEED = re.compile(r"global_rank_mapping=defaultdict\(<class 'list'>, \{([^}]{1,100000})\}")
@@ -27,8 +28,6 @@ _NAMED = re.compile(
 )
 _SLURM = re.compile(r"\bSLURM_((?:JOB_)?NODELIST|NTASKS_PER_NODE)[=: ]{1,3}['\"]?([\w.,\[\]-]{1,2000})")
 _SRUN_TASK = re.compile(rf"srun: error: ({_HOST}): task (\d{{1,6}}): ")
-_PARTS = re.compile(r"[\w.-]{1,80}(?:\[[\d,-]{1,1000}\])?")
-MOST_HOSTS = 10_000
 
 Pair: TypeAlias = tuple[int, str]
 Readers: TypeAlias = tuple[tuple[str, Callable[[str], Iterator[Pair]]], ...]  # a word that must be there, who reads it
@@ -108,23 +107,8 @@ def _node_list(log: JobLog) -> dict[int, str]:
     """Slurm's list of nodes and tasks on each, where the job prints them: ranks fill the nodes in order."""
     said = {found[1]: found[2] for f in log.files for line in f.lines if (found := _SLURM.search(line.text))}
     each = said.get("NTASKS_PER_NODE", "")
-    nodes = hosts_of(said.get("JOB_NODELIST", said.get("NODELIST", "")))
+    nodes = expand(said.get("JOB_NODELIST", said.get("NODELIST", "")))
     return dict(enumerate(node for node in nodes for _ in range(int(each)))) if each.isdigit() else {}
-
-
-def hosts_of(text: str) -> list[str]:
-    """The hosts of `nid[001-003,007],login1`, at most MOST_HOSTS."""
-    found: list[str] = []
-    for part in _PARTS.findall(text):
-        head, _, spans = part.partition("[")
-        for span in spans.rstrip("]").split(",") if spans else [""]:
-            first, _, last = span.partition("-")
-            if not span or not (first.isdigit() and (last or first).isdigit()):
-                found.append(head + span)
-                continue
-            numbers = range(int(first), min(int(last or first), int(first) + MOST_HOSTS) + 1)
-            found += [f"{head}{number:0{len(first)}d}" for number in numbers]
-    return found[:MOST_HOSTS]
 
 
 def task_nodes(log: JobLog) -> list[str]:
@@ -135,8 +119,8 @@ def task_nodes(log: JobLog) -> list[str]:
         for line in f.lines
         if "NODELIST" in line.text and (found := _SLURM.search(line.text))
     }
-    if listed := hosts_of(said.get("JOB_NODELIST", said.get("NODELIST", ""))):
-        return listed
+    if listed := expand(said.get("JOB_NODELIST", said.get("NODELIST", ""))):
+        return list(listed)
     tasks = {
         int(found[2]): found[1]
         for f in log.files

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 
 from triage.errors import UsageError
-from triage.slurm.hostlist import expand
+from triage.hostlist import expand
 from triage.text import HOST, closing, host_list, printable
 
 _LIST = re.compile(r"(?:[\w.,-]|\[[\d,-]+\])+", re.ASCII)

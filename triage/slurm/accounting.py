@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from triage import hostlist
 from triage.domain import SlurmJob, SlurmStep
-from triage.slurm import fields, hostlist
+from triage.slurm import fields
 
 DELIMITER = "\x1f"  # no name of a job holds it
 # Asked for as far as this version has them; all but the last line are in every version from 20.11 on.

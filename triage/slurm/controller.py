@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from triage import hostlist
 from triage.domain import ENDED_BADLY, SlurmJob, SlurmNode
-from triage.slurm import fields, hostlist
+from triage.slurm import fields
 
 NODE_FORMAT = "%N|%T|%u|%H|%E"
 _WHOLE = (

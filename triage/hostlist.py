@@ -47,7 +47,10 @@ def _hosts(part: str) -> Iterator[str]:
     pieces = re.split(r"\[([^\]]*)\]", part)  # names and spans in turn
     if not all(_NAME.fullmatch(name) for name in pieces[::2]):
         raise ValueError(part)
-    choices = [[piece] if at % 2 == 0 else list(_numbers(piece)) for at, piece in enumerate(pieces)]
+    choices = [
+        [piece] if at % 2 == 0 else list(itertools.islice(_numbers(piece), MOST_NODES))
+        for at, piece in enumerate(pieces)
+    ]
     return map("".join, itertools.product(*choices))
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from triage.slurm.hostlist import expand
+from triage.hostlist import MOST_NODES, expand
 from triage.text import host_list
 
 
@@ -26,6 +26,10 @@ def test_lists_are_expanded(text: str, nodes: tuple[str, ...]) -> None:
 )
 def test_what_is_no_list_names_no_node(text: str) -> None:
     assert expand(text) == ()
+
+
+def test_a_list_without_end_is_cut() -> None:
+    assert len(expand(f"n[{','.join(f'{n}00000-{n}99999' for n in range(1, 200))}]")) == MOST_NODES
 
 
 def test_a_list_of_many_nodes_comes_back_as_it_was() -> None:
