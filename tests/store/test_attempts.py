@@ -196,6 +196,20 @@ def test_a_job_submitted_anew_counts_as_the_same(store: IncidentStore, clock: No
     assert (history.seen.same_job, history.seen.other_jobs) == (2, 1)
 
 
+def test_a_job_submitted_anew_is_found_by_either_number(store: IncidentStore, clock: Now) -> None:
+    file(store, A, JobRef("4711", "gpt", owner="ada"))
+    clock.now += timedelta(hours=1)
+    file(store, B, JobRef("4712_3", "gpt", owner="ada"))
+    file(store, ECC, JobRef("471", "other"))
+
+    def found(job: str) -> list[int]:
+        return [s.id for s in store.list(Filters(job=job))]
+
+    assert len(store.get(1).attempts) == 2
+    assert found("4711") == found("4712") == found("4712_3") == found("gpt") == [1]
+    assert found("471") == [2] and found("4712_4") == found("4") == []
+
+
 def test_a_later_reading_tells_more_of_the_job(store: IncidentStore) -> None:
     file(store, A, JobRef("4711"))
     file(store, A, JobRef("4711", "gpt"))

@@ -285,6 +285,8 @@ def test_an_incident_that_is_not_there(store: IncidentStore, missing: int) -> No
         store.resolve(missing, Verdict("confirmed", "ada"))
     with pytest.raises(NotFoundError, match="incident 1 has no diagnosis 2; see: triage incidents show 1"):
         store.get(1, version=2)
+    with pytest.raises(NotFoundError, match="incident 1 has no diagnosis 99999999999999999999"):
+        store.get(1, version=99_999_999_999_999_999_999)
 
 
 def test_what_no_database_holds_is_replaced_not_refused(store: IncidentStore) -> None:

@@ -122,10 +122,11 @@ class IncidentStore(Store):
         with engine.reading(self._engine) as connection:
             known = query.summaries(connection, query.one(incident)) if possible(incident) else ()
             summary = next(iter(known), None)
-            stored = connection.execute(query.diagnosis(incident, version)).mappings().first() if summary else None
-            if summary is None or stored is None:
-                if summary is None:
-                    raise NotFoundError(f"no incident {incident}", "see: triage incidents list")
+            if summary is None:
+                raise NotFoundError(f"no incident {incident}", "see: triage incidents list")
+            kept = version is None or possible(version)
+            stored = connection.execute(query.diagnosis(incident, version)).mappings().first() if kept else None
+            if stored is None:
                 raise NotFoundError(
                     f"incident {incident} has no diagnosis {version}", f"see: triage incidents show {incident}"
                 )

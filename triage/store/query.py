@@ -109,10 +109,13 @@ def _turned_out(verdict: str) -> ColumnElement[bool]:
 
 
 def _of_job(job: str) -> ColumnElement[bool]:
-    """By id or name; by the task of an array, the attempts of that task alone."""
+    """By id or name, of any of its attempts: a job submitted anew has another id. By the task of an array, that task alone."""
+    run = select(Attempt.incident_id).where(Attempt.external_id == job)
     if base_and_task(job)[1]:
-        return Incident.id.in_(select(Attempt.incident_id).where(Attempt.external_id == job))
-    return Incident.job_id.in_(select(Job.id).where(or_(Job.external_id == job, Job.name == job)))
+        return Incident.id.in_(run)
+    task = select(Attempt.incident_id).where(Attempt.external_id.startswith(f"{job}_", autoescape=True))
+    named = Incident.job_id.in_(select(Job.id).where(or_(Job.external_id == job, Job.name == job)))
+    return or_(named, Incident.id.in_(run), Incident.id.in_(task))
 
 
 def _mentions(text: str) -> Chosen:
