@@ -34,7 +34,6 @@ def knowledge() -> Knowledge:
         (" * [ABORT]        *\n *  \\___/     CHOLESKY DECOMPOSE FAILED       *", "CHOLESKY"),
         ("-------------- FATAL CALLED ---------------\nFATAL CALLED FROM FILE:  <stdin>  LINE:     88\n no met_em file", "met_em"),
         ("     Error in routine cdiaghg (12):\n     problems computing cholesky", "cholesky"),
-        ("At line 12 of file rd.f90\nFortran runtime error: End of file", "End of file"),
         (" *** ERROR ***\n the time step became too small", "too small"),
         (WORDS, "negative density"),
     ],

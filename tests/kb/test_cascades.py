@@ -114,6 +114,18 @@ SAMPLES = {
         "application called MPI_Abort(MPI_COMM_WORLD, 1) - process 0",
         "slurmstepd: error: *** JOB 33501 ON cn21 CANCELLED AT 2026-03-12T06:00:00 ***",
     ),
+    "a-rank-that-died-fails-the-transfers-to-it": Sample(
+        "srun: error: n12: task 44: Segmentation fault (core dumped)",
+        "MPIDI_OFI_handle_cq_error(1075): OFI poll failed (ofi_events.c:1077:Input/output error - PTLTE_NOT_FOUND)",
+        late=True,
+    ),
+    "a-link-that-is-down-acknowledges-nothing": Sample(
+        "[12.4] mlx5_core 0000:5e:00.0 ens3f0np0: Link down",
+        "[n11:33:0:33] ib_mlx5_log.c:177  Transport retry count exceeded on mlx5_0:1/IB (synd 0x15 vend 0x81 hw_synd 0/0)",
+    ),
+    "a-server-without-licences-refuses": Sample(
+        "FlexNet Licensing error:-15,10032", "License checkout failed.", late=True
+    ),
     "the-silent-peer-had-died": Sample(
         "Traceback (most recent call last):\n  File \"/w/d.py\", line 9, in collate\n    return f(b)\nKeyError: 'labels'",
         "n1:4000:4600 [0] NCCL WARN NET/IB : Got completion from peer 10.1.0.2<40001> with status=12 opcode=0 len=0 vendor err 129 (Send)",

@@ -226,6 +226,8 @@ def _without_cause(facts: Facts, verdict: Verdict, context: Sequence[Finding], k
     end = silence.ending(facts, verdict.cascade)
     kind = "healthy" if end.outcome == "healthy" else "unknown"
     kind = "hang" if end.outcome == "hung" else kind
+    if end.outcome == "failed" and end.line is not None and end.status == "hypothesis":
+        kind = end.line.signature.failure_type  # told by the words of the line that the log ends on
     book = knowledge.runbooks.of[kind]
     unseen = kind == "healthy" and end.status == "hypothesis"
     if unseen:  # what would show how it ended is what would show a failure

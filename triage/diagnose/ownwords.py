@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from triage.diagnose import meaning
 from triage.domain import JobLog, LogFile, LogLine, Signature
 from triage.evidence.match import Finding
 from triage.evidence.progress import Step
@@ -31,7 +32,7 @@ _STEP: dict[str, Any] = {
 }
 _BEFORE, _AFTER = 60, 8  # lines around an abort in which the program's words about it stand; buffers mix them
 _OWN_WORDS = re.compile(
-    r"^[^\w\[]{0,8}(?:\[?\d{1,6}\]?:? ?)?[^\w\[]{0,8}(?:[\w./-]{1,40}: ?){0,2}(?:fatal )?(?:error|fatal|abort(?:ed|ing)?)\b(?!_)",
+    r"^[^\w\[]{0,8}(?:\[?\d{1,6}\]?:? ?)?[^\w\[]{0,8}(?:[\w./-]{1,40}: ?){0,2}(?:fatal )?(?:error|fatal|abort(?:ed|ing)?|erreur|fehler|errore)\b(?!_)",
     re.IGNORECASE,
 )
 _TOLD_TO_END = re.compile(r"\bsig(?:nal|term|int|usr)|\bterminat|\binterrupt|\bcancel", re.IGNORECASE)
@@ -40,11 +41,15 @@ _RANK = re.compile(r"\b(?:rank|proc(?:ess(?:or)?)?|task|PE)[ =:#]{1,3}(\d{1,6})\
 _TRANSPORTS = frozenset({"pmix", "ucx", "infiniband", "nccl", "openmpi"})
 _FOLLOWED = 20  # weight of what they say then
 _HEADS_ONLY = re.compile(
-    r"(?:error|fatal|called|abort|routine \w{1,40})\W{0,90}(?:\([\w .-]{1,40}\)\W{0,8})?$", re.IGNORECASE
+    r"(?:error|fatal|called|abort|message|routine \w{1,40})\W{0,90}(?:\([\w .-]{1,40}\)\W{0,8})?$", re.IGNORECASE
 )
 _REASON_WITHIN = 6  # lines after such a head
 _WORD = re.compile(r"[A-Za-z]{3}")
-_PLACE = re.compile(r"^\W{0,8}(?:FATAL CALLED FROM|Source file|Program:|At line \d)", re.IGNORECASE)
+_PLACE = re.compile(r"^\W{0,8}(?:FATAL CALLED FROM|Source (?:code )?file|MPI rank:|Program:|At line \d)", re.IGNORECASE)
+_WORDED = frozenset(
+    {"program.fatal", "program.own-words", "fortran.runtime-error", "julia.error"}
+)  # what follows tells more
+_READ_ON = 3  # lines that one reason may run over
 
 OWN_WORDS = Signature(
     id="program.own-words",
@@ -64,6 +69,7 @@ def weigh(best: Best, log: JobLog, steps: Mapping[str, Sequence[Step]]) -> None:
     _follow(best, log, steps)
     for file in log.files:
         _words_before_abort(best, file)
+    _read(best, log)
     _follow(best, log, steps)
 
 
@@ -80,6 +86,30 @@ def _follow(best: Best, log: JobLog, steps: Mapping[str, Sequence[Step]]) -> Non
                 best[key] = replace(f, signature=replace(f.signature, **_STEP))
         elif f.signature.component in _TRANSPORTS and (after or _starts_late(f, steps[key[0]])):
             best[key] = replace(f, signature=replace(f.signature, role="cascade", weight=_FOLLOWED))
+
+
+def _read(best: Best, log: JobLog) -> None:
+    """Gives words whose head alone is known the kind that they tell, and takes the line that says why for the cause as well."""
+    lines = {f.name: f.lines for f in log.files}
+    for name in _WORDED:
+        keys = sorted(key for key, f in best.items() if f.signature.id == name and f.signature.role == "root")
+        whys = {key: why for key in keys if (why := reason(best[key], lines[key[0]]))}
+        said = [text for key in keys for text in _messages(best[key], whys.get(key), lines[key[0]])]
+        if not said:
+            continue
+        signature = meaning.refined(best[keys[0]].signature, *said)
+        for key in keys:
+            best[key] = replace(best[key], signature=signature)
+            if key in whys:
+                best.setdefault((key[0], whys[key].number), Finding(whys[key], signature, best[key].groups))
+
+
+def _messages(finding: Finding, why: LogLine | None, lines: Sequence[LogLine]) -> list[str]:
+    """The message in one line, then with those that it runs over into."""
+    if why is None:
+        return [finding.line.text]
+    below = [line for line in lines if why.number <= line.number < why.number + _READ_ON]
+    return [why.text, " ".join(line.text.strip() for line in below)]
 
 
 def _failed_task(finding: Finding) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from triage.diagnose import flight, hang_story
+from triage.diagnose import flight, hang_story, meaning
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.facts import Facts
 from triage.domain import LogLine, Outcome, Signature, Status
@@ -49,7 +49,7 @@ _SAYS_ERROR = re.compile(
     re.IGNORECASE,
 )
 _HARMLESS = re.compile(
-    r"exception ignored|\b(?:0 (?:errors?|failures?|failed)|errors?\s*[:=]?\s*0\b|no (?:[\w-]+ ){0,3}(?:errors?|exceptions?|failures?|failed|killed)|zero \w+|without errors?|error[_ ]?rate|ignor\w+|warning|retry|retrying|"
+    r"exception ignored|\b(?:0 (?:errors?|failures?|failed)|errors?\s*[:=]?\s*0\b|no (?:[\w-]+ ){0,3}(?:errors?|exceptions?|failures?|failed|killed)|zero \w+|without errors?|successfully \w+ed|error[_ ]?rate|ignor\w+|warning|retry|retrying|"
     r"errors?\s*[:=]?\s*[-+]?\d*\.\d+(?:e[-+]?\d+)?|mean|rel(?:ative)? error|abs(?:olute)? error|squared error|l[12] error|error bars?|failed\s*[:=]\s*0)\b",
     re.IGNORECASE,
 )
@@ -101,13 +101,7 @@ def ending(facts: Facts, cascade: Sequence[Candidate]) -> Ending:
         return Ending("failed", "unknown", sentence, last.first)
     bad = None if _stopped_with_zero(facts) else _bad_end(facts)
     if bad is not None:
-        where = f"{bad.line.file}:{bad.line.number}"
-        return Ending(
-            "failed",
-            "unknown",
-            f"The log ends on an error of no known kind ({where}); it does not tell the cause.",
-            bad,
-        )
+        return _unnamed(bad)
     if ended is not None:
         code, where = ended.groups.get("code", "?"), f"{ended.line.file}:{ended.line.number}"
         said = f"The job failed, and this log does not show why: its container ended with exit code {code} ({where})."
@@ -154,6 +148,17 @@ def ending(facts: Facts, cascade: Sequence[Candidate]) -> Ending:
         return Ending("unknown", "unknown", "Nothing here reads as a log: no line of it holds a word.")
     said = "No failure is seen, and neither is the end of the run: as far as it goes, this log shows no error, no steps and no end."
     return Ending("healthy", "hypothesis", said)
+
+
+def _unnamed(bad: Finding) -> Ending:
+    """The log ends on words that no signature knows; they may tell the kind of failure all the same."""
+    where = f"{bad.line.file}:{bad.line.number}"
+    signature = meaning.refined(bad.signature, bad.line.text)
+    if signature is bad.signature:
+        said = f"The log ends on an error of no known kind ({where}); it does not tell the cause."
+        return Ending("failed", "unknown", said, bad)
+    said = f"The log ends on an error that no signature knows; by its words it is of the kind {signature.failure_type} ({where})."
+    return Ending("failed", "hypothesis", said, replace(bad, signature=signature))
 
 
 def _last_step(facts: Facts) -> LogLine | None:

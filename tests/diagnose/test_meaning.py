@@ -1,0 +1,54 @@
+"""The kind of failure that a program's own words tell, where a signature knows their head alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.helpers import job
+from triage.cli import wiring
+from triage.diagnose.judge import Knowledge, judge
+from triage.diagnose.meaning import refined
+from triage.diagnose.silence import UNNAMED
+
+ABORT = "MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD"
+
+
+@pytest.fixture(scope="module")
+def knowledge() -> Knowledge:
+    return wiring.knowledge()
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "cause"),
+    [
+        ("--> FOAM FATAL IO ERROR: \nkeyword dt is undefined in dictionary \"system/control\"", "argument-error", "config-error"),
+        ('[3] --> FOAM FATAL ERROR: \n[3] Cannot find file "points" in directory "polyMesh"', "file-not-found", "config-error"),
+        ("Fatal error:\nThere is no domain decomposition for 54 ranks that is compatible with the", "argument-error", "config-error"),
+        ("     Error in routine readpp (1):\n     file ./pseudo/Si.UPF not found", "file-not-found", "config-error"),
+        ("At line 12 of file rd.f90\nFortran runtime error: End of file", "dataset-loading-error", "data-error"),
+        ("forrtl: severe (29): file not found, unit 10, file /scratch/in.dat", "file-not-found", "config-error"),
+        ("amrex::Abort::3::MLMG failed to converge !!!", "runtime-error", "config-error"),
+        ("ERROR: LoadError: UndefVarError: `dt` not defined", "name-error", "software-bug"),
+        ("[3]PETSC ERROR: --------------------- Error Message ------------\n[3]PETSC ERROR: Out of memory. Allocated 12", "host-out-of-memory", "resource-exhaustion"),
+    ],
+)  # fmt: skip
+def test_the_words_of_a_program_tell_the_kind(knowledge: Knowledge, words: str, kind: str, cause: str) -> None:
+    d = judge(job(f"solver starts\n{words}\n{ABORT}"), knowledge)
+    assert (d.outcome, d.failure_type, d.root_cause_class) == ("failed", kind, cause)
+
+
+def test_the_line_that_says_why_is_cited_as_well(knowledge: Knowledge) -> None:
+    d = judge(job(f"Fatal error:\nToo many LINCS warnings (1002)\n{ABORT}"), knowledge)
+    assert [(e.line, e.role) for e in d.evidence][:2] == [(1, "root"), (2, "root")]
+
+
+def test_an_end_in_words_that_no_signature_knows_is_of_their_kind(knowledge: Knowledge) -> None:
+    d = judge(job("reading\nError in file(file, 'rt'): cannot open the connection"), knowledge)
+    assert (d.outcome, d.failure_type, d.status) == ("failed", "file-not-found", "hypothesis")
+    d = judge(job("reading\nError: the moon is not blue"), knowledge)
+    assert (d.outcome, d.failure_type, d.status) == ("failed", "unknown", "unknown")
+
+
+@pytest.mark.parametrize("words", ["Unknown error", "error 12 in step 3", "Could not find trapping x locations", ""])
+def test_words_that_tell_no_kind_leave_it_open(words: str) -> None:
+    assert refined(UNNAMED, words) is UNNAMED
