@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 
 import pytest
 
@@ -74,8 +75,18 @@ def test_the_reading_ends_with_the_time() -> None:
         model = server.model()
         model.ask(question("x"))  # imports the client
         with pytest.raises(errors.ModelSlowError):
-            model.ask(question("x", deadline=0.5), told)
+            model.ask(question("x", deadline=2.0), told)
         assert reads
         for thread in reads:
             thread.join(10)
         assert not any(thread.is_alive() for thread in reads)
+
+
+def test_the_time_is_up_though_more_came_than_was_read() -> None:
+    with OpenAIServer(["warm", Answer(pieces=("w ",) * 4000)]) as server:
+        model = server.model()
+        model.ask(question("x"))  # imports the client
+        began = time.monotonic()
+        with pytest.raises(errors.ModelSlowError):
+            model.ask(question("x", deadline=0.5), lambda _text: time.sleep(0.05))
+        assert time.monotonic() - began < 60  # to read all takes 200 s

@@ -140,6 +140,9 @@ class Connection:
                 return done
             if on_text is not None:
                 on_text(value)
+            if time.monotonic() > ends:  # a server that sends faster than it is read leaves the queue never empty
+                self._close()
+                raise SlowError
 
     def _close(self) -> None:
         with contextlib.suppress(OSError, RuntimeError):
