@@ -56,6 +56,20 @@ def test_a_rank_that_waits_in_an_earlier_collective_lags() -> None:
     assert analyse(lines("\n".join([watchdog(0, seq=5), watchdog(1)]))).lagging == ()
 
 
+def test_numbers_two_apart_show_calls_that_not_all_ranks_made() -> None:
+    def uneven(*texts: str) -> list[int | None]:
+        return [w.rank for w in analyse(lines("\n".join(texts))).uneven]
+
+    assert uneven(watchdog(0, seq=5), watchdog(1), watchdog(2), watchdog(3)) == [0]
+    assert uneven(watchdog(0, seq=900, group="3"), *(watchdog(r, seq=7, group="3") for r in (1, 2, 3))) == [0]
+    one_behind = (watchdog(0, seq=6), watchdog(1), watchdog(2))  # the others may have finished what it began
+    sent_by_one = tuple(watchdog(r, seq=5 if r == 0 else 7, op="BROADCAST") for r in range(4))
+    other_groups = (watchdog(0, seq=90_000), watchdog(1), watchdog(2))
+    two_halves = (watchdog(0, seq=5), watchdog(1, seq=5), watchdog(2), watchdog(3))
+    for texts in (one_behind, sent_by_one, other_groups, two_halves):
+        assert uneven(*texts) == []
+
+
 def fingerprint(mine: int, op: str, other: int, theirs: str, seq: str = "SequenceNumber=7, ") -> str:
     return (
         f"[rank{mine}]: RuntimeError: Detected mismatch between collectives on ranks. Rank {mine} is running collective: "

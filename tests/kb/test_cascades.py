@@ -50,6 +50,13 @@ GLOO_CLOSED = (
 )
 GLOO_TIMED_OUT = "RuntimeError: [../third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 1800000ms for recv operation to complete"
 SAMPLES = {
+    "a-scale-of-nothing-is-divided-by": Sample(
+        "\n".join(
+            f"Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to {scale}"
+            for scale in ("4e-06", "2e-06", "1e-06", "5e-07")
+        ),
+        'Traceback (most recent call last):\n  File "/w/train.py", line 5, in step\n    1./scale)\nZeroDivisionError: float division by zero',
+    ),
     "storage-keeps-processes-from-ending": Sample(
         "[120.1]  cl_sync_io_wait+0x1c5/0x400 [obdclass]",
         "slurmstepd: error: *** STEP 55.0 STEPD TERMINATED ON n1 AT 2024-12-03T01:13:17 DUE TO JOB NOT ENDING WITH SIGNALS ***",

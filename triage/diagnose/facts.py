@@ -8,17 +8,22 @@ from dataclasses import dataclass, field
 from triage.diagnose import (
     accounted,
     bystanders,
+    divergence,
     flight,
+    full_disks,
     gpu_dump,
     hangs,
+    links,
+    of_data,
     outages,
     outlived,
     pods,
+    resets,
     sieve,
     standing,
     strangers,
 )
-from triage.diagnose.made import MISMATCH, UNCAUGHT
+from triage.diagnose.made import MISMATCH, UNCAUGHT, UNEVEN
 from triage.diagnose.places import give_ranks, nodes_of_ranks
 from triage.domain import JobLog, LogFile, LogLine
 from triage.evidence.collectives import Collectives, analyse
@@ -87,6 +92,7 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
     quoted = sieve.quoted(log)
     sieve.drop_other_times(best, log)
     _add_uncaught(best, tracebacks)
+    of_data.weigh(best, tracebacks)
     sieve.drop_ignored(best, log, tracebacks)
     sieve.drop_other_jobs(best, log)
     sieve.drop_chain_links(best, tracebacks)
@@ -97,12 +103,16 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
     sieve.drop_succeeded_pods(best, log)
     pods.weigh(best, log)
     outages.weigh(best, log)
+    resets.weigh(best)
+    links.weigh(best, log)
     accounted.name_nodes(best, log)
     worked = {file.name: tuple(steps(file)) for file in log.files}
     gone = tuple(report for f in log.files for report in fallen(f.lines))
     give_ranks(best, log)
     strangers.weigh(best, log, gone)
     standing.weigh(best, log, worked)
+    for told in divergence.find(log, worked):
+        best[(told.line.file, told.line.number)] = told
     together = analyse(
         line
         for f in log.files
@@ -113,7 +123,8 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
     stuck = hangs.look(log, best, stepped=any(worked.values()))
     bystanders.set_aside(best, stuck, log)
     odd = (Finding(w.line, MISMATCH, {"rank": str(w.rank)}) for w in together.odd)
-    for made in (*odd, *flight.findings(recorded)):
+    uneven = (Finding(w.line, UNEVEN, {"rank": str(w.rank)}) for w in together.uneven if w.rank is not None)
+    for made in (*odd, *uneven, *flight.findings(recorded), *full_disks.find(best, log)):
         best[(made.line.file, made.line.number)] = made
     for made in reversed(stuck.findings):  # of one line, what names a culprit stands
         best[(made.line.file, made.line.number)] = made

@@ -29,6 +29,19 @@ MISMATCH = Signature(
     check="TORCH_DISTRIBUTED_DEBUG=DETAIL names the ranks and collectives that differ",
 )
 
+UNEVEN = Signature(
+    id="collective.uneven-calls",
+    title="ranks number the collectives of one group differently: some made calls that the others did not",
+    patterns=(),
+    failure_type="collective-mismatch",
+    root_cause_class="software-bug",
+    role="root",
+    remedy="Look for a collective within code that only some ranks run (logging, evaluation or saving on rank 0 alone), or for uneven data.",
+    component="pytorch",
+    weight=65,
+    check="TORCH_DISTRIBUTED_DEBUG=DETAIL names the ranks and collectives that differ; what does the odd rank do that the others do not?",
+)
+
 OWN_CODE = Signature(
     id="python.own-frame",
     title="the deepest frame of the program's own code",

@@ -10,9 +10,8 @@ from typing import Any
 
 from triage.diagnose import limits, ownwords
 from triage.diagnose.strangers import Best, slurm_jobs
-from triage.domain import JobLog, LogFile, LogLine, Signature
+from triage.domain import JobLog, LogFile, LogLine
 from triage.evidence.job import node_numbers
-from triage.evidence.losses import diverged
 from triage.evidence.match import Finding
 from triage.evidence.progress import Step
 
@@ -52,19 +51,6 @@ _WRONG: dict[str, Any] = {
     "check": "dcgmi diag -r 4 on the node; replay the same batch there and elsewhere",
 }
 
-DIVERGED = Signature(
-    id="loss.diverged",
-    title="the loss rose far above its own level and did not come back",
-    patterns=(),
-    failure_type="loss-spike",
-    root_cause_class="unknown",
-    role="root",
-    remedy="Go back to a checkpoint before the rise; lower the learning rate or its peak, or skip the data that followed.",
-    component="training",
-    weight=60,
-    check="loss, gradient norm and learning rate around the rise",
-)
-
 
 def weigh(best: Best, log: JobLog, steps: Mapping[str, Sequence[Step]]) -> None:
     """Changes what each finding counts for, and adds those that only the lines around them tell."""
@@ -75,10 +61,6 @@ def weigh(best: Best, log: JobLog, steps: Mapping[str, Sequence[Step]]) -> None:
     _same_device_again(best, steps)
     limits.weigh(best, log)
     _held_up(best, steps)
-    for file in log.files:
-        line = diverged(steps[file.name])
-        if line is not None:
-            best[(line.file, line.number)] = Finding(line, DIVERGED)
 
 
 def _last_words(best: Best, log: JobLog, steps: Mapping[str, Sequence[Step]]) -> None:

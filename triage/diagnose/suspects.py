@@ -41,6 +41,8 @@ def suspects(facts: Facts, root: Candidate | None, others: Sequence[Candidate]) 
         return Suspects(ranks=_fallen(facts))
     if (stuck := hang_story.suspects(facts.hang, root.signature, root.failure_type)) is not None:
         return stuck
+    if root.signature.component == "switch":
+        return Suspects()  # no job runs on it, and all who talk over it are victims
     files = {f.name: f for f in facts.log.files}
     if root.failure_type in quiet.WAITING or root.failure_type == "hang":
         named = _elsewhere(facts, root) or _ranks(facts, root, files) if root.failure_type == "hang" else ()

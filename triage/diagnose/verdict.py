@@ -54,7 +54,7 @@ def decide(facts: Facts, labels: Taxonomy, cascades: Sequence[Cascade]) -> Verdi
         status = _status(root, rivals, pairs)
         if before is not None and before.kind == "zone" and status == "established":
             status = "supported"
-        outcome = "hung" if hung else _outcome(root, labels)
+        outcome = "hung" if hung or _stands(facts, root) else _outcome(root, labels)
         return Verdict(root, tuple(rivals), tuple(consequences), tuple(pairs), status, outcome)
     # A node's own log is full of other jobs' consequences: alone they say nothing of this one.
     mine = [
@@ -70,6 +70,13 @@ def decide(facts: Facts, labels: Taxonomy, cascades: Sequence[Cascade]) -> Verdi
         rest = tuple(c for c in consequences if c is not root)
         return Verdict(root, tuple(symptoms[1:]), rest, tuple(pairs), "hypothesis", _outcome(root, labels))
     return Verdict(None, (), tuple(consequences), tuple(pairs), "unknown", "unknown")
+
+
+def _stands(facts: Facts, root: Candidate) -> bool:
+    """Only a node tells of trouble, stacks were taken of the job, and no file of it says that anything of it ended?"""
+    if root.first.line.file not in facts.node_files or facts.ends or not any(s.doing for s in facts.hang.scene.seen):
+        return False
+    return all(f.line.file in facts.node_files or f.signature.role not in ("root", "cascade") for f in facts.findings)
 
 
 def _outcome(root: Candidate, labels: Taxonomy) -> Outcome:

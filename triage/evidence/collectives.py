@@ -2,7 +2,8 @@
 
 Rules of the field: the ranks that report a time-out are those that waited. A rank that did not report, or that enqueued
 less than the others, never reached the collective. Same sequence number with another operation or size: the ranks run
-different code. The wait began when the report was made, less the time it says it ran.
+different code. So do ranks whose numbers differ by two or more in collectives that need every rank's part: none of them
+completes before all have begun it. The wait began when the report was made, less the time it says it ran.
 """
 
 from __future__ import annotations
@@ -30,6 +31,11 @@ _PRINT = re.compile(
 )
 # Their sizes may differ between ranks by design, or their numbers count something else.
 _UNEVEN = frozenset({"SEND", "RECV", "COALESCED", "ALLTOALL", "ALLTOALL_BASE", "GATHER", "SCATTER", "UNKNOWN"})
+_NEED_ALL = frozenset(
+    {"ALLREDUCE", "ALLGATHER", "ALLGATHER_BASE", "REDUCE_SCATTER", "REDUCE_SCATTER_BASE", "BARRIER"}
+)  # no rank has their result before every rank has begun
+_SURELY_APART = 2  # a rank that is one behind may have begun what the others finished
+_ONE_GROUP = 64  # numbers of a group that is not named are farther apart where it is several
 MINORITY = 0.5  # at most this share of the ranks may be the odd ones
 
 
@@ -58,6 +64,7 @@ class Collectives:
     began: datetime | None  # the earliest wait
     odd: tuple[Wait, ...]  # waits in another collective than most ranks' at the same place
     lagging: tuple[int, ...]  # ranks that enqueued less than the others, or wait in an earlier collective
+    uneven: tuple[Wait, ...] = ()  # waits of the few ranks that made fewer or more calls than the others
     apart: tuple[int, ...] = ()  # ranks whose fingerprints show another collective than most ranks'
 
 
@@ -80,7 +87,7 @@ def analyse(lines: Iterable[LogLine]) -> Collectives:
     found = tuple(waits.values())
     starts = [w.began for w in found if w.began]
     behind = _lagging(status) or _behind(found)
-    return Collectives(found, min(starts, default=None), _odd(found), behind, _apart(prints))
+    return Collectives(found, min(starts, default=None), _odd(found), behind, _uneven(found), _apart(prints))
 
 
 def _wait(line: LogLine) -> Wait | None:
@@ -141,6 +148,22 @@ def _behind(waits: Sequence[Wait]) -> tuple[int, ...]:
         behind = _lagging(seqs)
         if behind and len(behind) < len(seqs) * MINORITY:
             return behind
+    return ()
+
+
+def _uneven(waits: Sequence[Wait]) -> tuple[Wait, ...]:
+    """Waits of the few whose numbers prove that they did not make the calls that the others made."""
+    groups: dict[str, list[Wait]] = defaultdict(list)
+    for wait in waits:
+        groups[wait.group].append(wait)
+    for name, same in groups.items():
+        numbers = Counter(w.seq for w in same)
+        if len(numbers) != 2 or len({w.op for w in same}) != 1 or same[0].op.lstrip("_") not in _NEED_ALL:
+            continue
+        (usual, _), (other, few) = numbers.most_common(2)
+        between = abs(usual - other)
+        if few < len(same) * MINORITY and between >= _SURELY_APART and (name or between <= _ONE_GROUP):
+            return tuple(w for w in same if w.seq == other)
     return ()
 
 
