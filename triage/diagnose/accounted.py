@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from triage.domain import JobLog
 from triage.evidence.account import rows
-from triage.evidence.match import Finding
+from triage.evidence.match import Best
 
 _OF_NODES = frozenset({"node-failure", "gpu-lost", "ecc-error"})
 _BY = re.compile(r"CANCELLED by (\d{1,10})")
 _NOBODY = frozenset({"", "None", "(null)", "None assigned", "Unknown", "N/A"})
 
 
-def name_nodes(best: dict[tuple[str, int], Finding], log: JobLog) -> None:
+def name_nodes(best: Best, log: JobLog) -> None:
     """FailedNode is the dead one; a NodeList of one node can be no other."""
     for file in log.files:
         for row in rows(file):

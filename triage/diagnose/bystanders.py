@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from triage.diagnose.hangs import Hang
-from triage.diagnose.strangers import Best, about, as_context, slurm_jobs
+from triage.diagnose.strangers import about, as_context, slurm_jobs
 from triage.domain import JobLog
 from triage.evidence.crew import Process
-from triage.evidence.match import Finding
+from triage.evidence.match import Best, Finding
 from triage.evidence.processes import short
 
 # What happens to one process, and says nothing of the others of its node.

@@ -31,7 +31,7 @@ from triage.evidence.fallen import Fallen, fallen
 from triage.evidence.flight import Flight
 from triage.evidence.flight import analyse as analyse_dumps
 from triage.evidence.job import job_id
-from triage.evidence.match import Finding, Matcher
+from triage.evidence.match import Best, Finding, Matcher
 from triage.evidence.progress import Step, signs, steps
 from triage.evidence.suites import suites_that_failed
 from triage.evidence.tracebacks import Frame, Traceback, find_tracebacks
@@ -69,7 +69,7 @@ class Facts:
 
 def gather(log: JobLog, matcher: Matcher) -> Facts:
     tracebacks = [t for file in log.files for t in find_tracebacks(file.lines)]
-    best: dict[tuple[str, int], Finding] = {}
+    best: Best = {}
     ends: dict[str, Finding] = {}
     done: dict[str, int] = {}
     suites: dict[str, int] = {}
@@ -152,7 +152,7 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
     )
 
 
-def _add_uncaught(best: dict[tuple[str, int], Finding], tracebacks: Sequence[Traceback]) -> None:
+def _add_uncaught(best: Best, tracebacks: Sequence[Traceback]) -> None:
     for t in tracebacks:
         key = (t.end.file, t.end.number)
         if key not in best:

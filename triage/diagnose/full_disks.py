@@ -7,10 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from triage.domain import JobLog, LogFile, LogLine, Signature
-from triage.evidence.match import Finding
+from triage.evidence.match import Best, Finding
 from triage.heads import split
-
-Best = dict[tuple[str, int], Finding]
 
 _USE = re.compile(
     r"^(?P<system>\S{1,200})\s+(?:\w{1,20}\s+)?[\d.]{1,12}[BKMGTPEi]{0,3}\s+[\d.]{1,12}[BKMGTPEi]{0,3}\s+(?P<free>[\d.]{1,12})[BKMGTPEi]{0,3}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from triage.domain import JobLog, LogFile
-from triage.evidence.match import Finding
+from triage.evidence.match import Best
 
 _SECTION = re.compile(
     r"^\s*(Volatile|Aggregate|Remapped Rows|Retired Pages|GPU [0-9A-Fa-f]{8}:[0-9A-Fa-f:.]+)\s*:?\s*$"
@@ -13,7 +13,7 @@ _SECTION = re.compile(
 _OF_LIFE = frozenset({"Aggregate", "Retired Pages"})
 
 
-def drop_repaired(best: dict[tuple[str, int], Finding], log: JobLog) -> None:
+def drop_repaired(best: Best, log: JobLog) -> None:
     """Uncorrectable errors count where they came since the driver was loaded; of older ones what still waits for a repair."""
     counted = [key for key, f in best.items() if f.signature.id == "smi.uncorrectable"]
     files = {f.name: f for f in log.files}

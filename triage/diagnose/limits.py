@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from triage.domain import JobLog, LogFile
-from triage.evidence.match import Finding
+from triage.evidence.match import Best
 
 _GUESSES = frozenset({"slurm.told-preempted", "slurm.requeued"})
 _SAID = frozenset({"slurm.preempted", "slurm.state-preempted"})  # Slurm's own word
@@ -28,7 +28,7 @@ _AT_LIMIT: dict[str, Any] = {
 }
 
 
-def weigh(best: dict[tuple[str, int], Finding], log: JobLog) -> None:
+def weigh(best: Best, log: JobLog) -> None:
     """Launchers that got a signal call it a preemption; at the limit, and without Slurm's own word for it, it is none."""
     _logged_in_too_long(best)
     if any(f.signature.id in _SAID for f in best.values()):
@@ -40,7 +40,7 @@ def weigh(best: dict[tuple[str, int], Finding], log: JobLog) -> None:
         best[key] = replace(best[key], signature=replace(best[key].signature, **_AT_LIMIT))
 
 
-def _logged_in_too_long(best: dict[tuple[str, int], Finding]) -> None:
+def _logged_in_too_long(best: Best) -> None:
     """A session's end is the cause where storage refuses the job right after it: the errors seldom say so."""
     refused = [
         f.line.time for f in best.values() if f.signature.failure_type in _REFUSES and f.signature.role != "context"
@@ -66,9 +66,7 @@ def _reached(ran: timedelta, limit: timedelta) -> bool:
     return bool(limit) and limit - ran <= max(_LEAD, limit * _CLOSE)
 
 
-def _spans(
-    best: dict[tuple[str, int], Finding], guesses: list[tuple[str, int]], log: JobLog
-) -> Iterator[tuple[timedelta, timedelta]]:
+def _spans(best: Best, guesses: list[tuple[str, int]], log: JobLog) -> Iterator[tuple[timedelta, timedelta]]:
     """(time that the job had run, its limit): by the accounting, and by what the log shows."""
     for file in log.files:
         if file.kind == "sacct":

@@ -6,9 +6,7 @@ import re
 from dataclasses import replace
 
 from triage.domain import JobLog, LogFile
-from triage.evidence.match import Finding
-
-Best = dict[tuple[str, int], Finding]
+from triage.evidence.match import Best, Finding
 
 _DOWN = frozenset({"fabric.nic-link-down", "fabric.port-left"})
 _PORT = re.compile(r"\bport \d{1,4}\(([\w./-]{1,40})\)|\b(bond\d+|(?:eno|ens|enp|em)\w{1,20}|eth\d+|swp\d+\w*)\b")

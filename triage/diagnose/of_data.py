@@ -6,10 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from triage.evidence.match import Finding
+from triage.evidence.match import Best, Finding
 from triage.evidence.tracebacks import Traceback
-
-Best = dict[tuple[str, int], Finding]
 
 _LIBRARY = re.compile(
     r"(?:site|dist)-packages/(?:datasets|webdataset|streaming|litdata|tensorflow_datasets|ffcv|lhotse)/"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from triage.domain import JobLog, LogLine
-from triage.evidence.match import Finding
+from triage.evidence.match import Best
 
 _SHORT = timedelta(minutes=5)  # half of what collectives wait by default
 # What is gone, and the line that says that the same is back.
@@ -19,7 +19,7 @@ _PAIRS = (
 )  # fmt: skip
 
 
-def weigh(best: dict[tuple[str, int], Finding], log: JobLog) -> None:
+def weigh(best: Best, log: JobLog) -> None:
     """An outage that ended within minutes becomes context; one of which the stamps do not tell how long it was, too."""
     files = {f.name: f for f in log.files}
     for key, finding in list(best.items()):

@@ -9,12 +9,10 @@ from typing import Any
 
 from triage.diagnose import meaning
 from triage.domain import JobLog, LogFile, LogLine, Signature
-from triage.evidence.match import Finding
+from triage.evidence.match import Best, Finding
 from triage.evidence.progress import Step
 from triage.heads import split
 from triage.text import excerpt
-
-Best = dict[tuple[str, int], Finding]
 
 ABORTS = frozenset({"mpi.abort", "py.system-exit"})  # a program's own decision to stop
 _EXITS = frozenset({"slurm.task-exited", "mpi.rank-aborted"})  # its launcher's word that it did

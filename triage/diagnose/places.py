@@ -9,7 +9,7 @@ from dataclasses import replace
 from triage.domain import JobLog, LogFile
 from triage.evidence.fallen import Fallen
 from triage.evidence.known import known_ranks
-from triage.evidence.match import Finding
+from triage.evidence.match import Best, Finding
 from triage.evidence.placement import placed
 from triage.heads import split
 
@@ -75,7 +75,7 @@ def are_launchers(log: JobLog, gone: Sequence[Fallen]) -> bool:
     return not labels or any(label != rank for label, rank in labels)
 
 
-def give_ranks(best: dict[tuple[str, int], Finding], log: JobLog) -> None:
+def give_ranks(best: Best, log: JobLog) -> None:
     """Findings whose line names no rank get the one that srun's label or their process's number stands for."""
     labels = {f.name for f in log.files if _labels_are_ranks(f)}
     of_pids = {f.name: _ranks_of_pids(f) for f in log.files if f.kind == "job"}

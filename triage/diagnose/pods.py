@@ -9,9 +9,7 @@ from datetime import timedelta
 from pathlib import PurePosixPath
 
 from triage.domain import JobLog, LogFile, LogLine
-from triage.evidence.match import Finding
-
-Best = dict[tuple[str, int], Finding]
+from triage.evidence.match import Best
 
 _POD = r"[a-z0-9][a-z0-9.-]{1,250}"
 _NAME = re.compile(rf"^Name:\s{{1,20}}({_POD})\s*$")

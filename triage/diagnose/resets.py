@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from triage.evidence.match import Finding
-
-Best = dict[tuple[str, int], Finding]
+from triage.evidence.match import Best, Finding
 
 _ASKS = frozenset({"xid.154-reset", "xid.154-reboot"})
 _AT_ONCE = timedelta(seconds=10)

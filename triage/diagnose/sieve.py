@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from triage.domain import JobLog
 from triage.evidence.job import job_id, node_numbers
 from triage.evidence.known import known_nodes
-from triage.evidence.match import Finding
+from triage.evidence.match import Best
 from triage.evidence.tracebacks import Traceback
 from triage.heads import split
 from triage.jobids import base_and_task
@@ -40,7 +40,7 @@ _LABELLED = re.compile(
 _PHASE = re.compile(r"Status:\s{1,40}(\w{1,20})\s*$")
 
 
-def drop_other_times(best: dict[tuple[str, int], Finding], log: JobLog) -> None:
+def drop_other_times(best: Best, log: JobLog) -> None:
     """A node's own log goes back days: of its findings only those around the job stay, or else the last cluster."""
     own = (
         {"kubernetes"} if log.job_ids else set()
@@ -69,7 +69,7 @@ def _last_cluster(timed: Sequence[tuple[datetime, tuple[str, int]]]) -> set[tupl
     return keep
 
 
-def drop_ignored(best: dict[tuple[str, int], Finding], log: JobLog, tracebacks: Sequence[Traceback]) -> None:
+def drop_ignored(best: Best, log: JobLog, tracebacks: Sequence[Traceback]) -> None:
     """Python says of some tracebacks itself that they are ignored, or come from its own shutdown."""
     said = {(f.name, line.number) for f in log.files for line in f.lines if _IGNORED.search(line.text)}
     for t in tracebacks:
@@ -77,7 +77,7 @@ def drop_ignored(best: dict[tuple[str, int], Finding], log: JobLog, tracebacks: 
             best.pop((t.end.file, t.end.number), None)
 
 
-def drop_other_jobs(best: dict[tuple[str, int], Finding], log: JobLog) -> None:
+def drop_other_jobs(best: Best, log: JobLog) -> None:
     """Scheduler files hold the lines of all jobs: those that name another one than ours, or a node that is not ours, go."""
     own = [f for f in log.files if f.kind == "job"]
     asked = frozenset(log.job_ids)
@@ -104,7 +104,7 @@ class _Names:
         return named in {self.job, base, *self.numbers} or (not task and base_and_task(named)[0] == base)
 
 
-def drop_earlier_attempts(best: dict[tuple[str, int], Finding], log: JobLog) -> None:
+def drop_earlier_attempts(best: Best, log: JobLog) -> None:
     """The accounting has a row for each attempt of a job that was put back into the queue: the last one counts."""
     for file in log.files:
         if file.kind != "sacct":
@@ -134,7 +134,7 @@ def quoted(log: JobLog) -> frozenset[tuple[str, int]]:
     return frozenset(found)
 
 
-def drop_succeeded_pods(best: dict[tuple[str, int], Finding], log: JobLog) -> None:
+def drop_succeeded_pods(best: Best, log: JobLog) -> None:
     """A pod that succeeded tells of what its containers went through before."""
     for file in log.files:
         if file.kind != "kubernetes":
@@ -146,7 +146,7 @@ def drop_succeeded_pods(best: dict[tuple[str, int], Finding], log: JobLog) -> No
                 del best[key]
 
 
-def drop_chain_links(best: dict[tuple[str, int], Finding], tracebacks: Sequence[Traceback]) -> None:
+def drop_chain_links(best: Best, tracebacks: Sequence[Traceback]) -> None:
     """Of a chain of exceptions only the most telling one stays: the highest weight, the first among equals."""
     chains: dict[tuple[str, int], list[Traceback]] = defaultdict(list)
     for t in tracebacks:

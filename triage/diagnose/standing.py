@@ -9,10 +9,10 @@ from itertools import pairwise
 from typing import Any
 
 from triage.diagnose import limits, ownwords
-from triage.diagnose.strangers import Best, slurm_jobs
+from triage.diagnose.strangers import slurm_jobs
 from triage.domain import JobLog, LogFile, LogLine
 from triage.evidence.job import node_numbers
-from triage.evidence.match import Finding
+from triage.evidence.match import Best
 from triage.evidence.progress import Step
 
 # Lines that only matter when nothing comes after them.

@@ -11,10 +11,8 @@ from typing import Any
 from triage.domain import JobLog, LogFile
 from triage.evidence.fallen import Fallen
 from triage.evidence.job import node_numbers
-from triage.evidence.match import Finding
+from triage.evidence.match import Best, Finding
 from triage.evidence.processes import Processes, processes
-
-Best = dict[tuple[str, int], Finding]
 
 _KERNEL = re.compile(
     r"\bNVRM: |\bkernel: |oom-kill:|Killed process \d|\bblocked for more than \d|: segfault at |\bamdgpu "

@@ -29,6 +29,9 @@ class Finding:
     groups: Mapping[str, str] = field(default_factory=dict)
 
 
+Best = dict[tuple[str, int], Finding]  # by file and line: the finding that says most of it
+
+
 class Matcher:
     """Compiled signatures. Build once; matching is read-only."""
 
