@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.store.samples import ECC, OOM, as_json
-from triage.domain import Diagnosis, Filed, InputFile, Progress, Run, Suspects
+from triage.domain import Compression, Diagnosis, Filed, InputFile, Progress, Run, Suspects
 from triage.jobids import base_and_task
 from triage.store.attempts import run_of
 from triage.store.history import HistoryReader
@@ -78,6 +78,24 @@ def test_a_stream_that_says_the_same_is_the_same(store: IncidentStore) -> None:
     assert file(store, other).incident == 2
     silent = replace(OOM, inputs=(InputFile("-"),))  # nothing tells two of these apart
     assert [file(store, silent).incident for _ in range(2)] == [3, 4]
+
+
+def test_the_same_log_compressed_or_piped_is_no_further_run(store: IncidentStore) -> None:
+    whole = Compression(bytes_in=5000, lines_in=120)
+    plain = replace(read_from(ECC, "a"), compression=whole)
+    packed = replace(plain, inputs=(InputFile("job.log.gz", "/archive/job.log.gz", 30, "z", "hz"),))
+    piped = replace(plain, inputs=(InputFile("-"),))
+    job = replace(JOB, gpu_hours=8.0)
+    assert [file(store, d, job) for d in (plain, packed, piped, packed, plain)] == [
+        Filed(1, 1, version) for version in range(1, 6)
+    ]
+    assert store.list()[0].gpu_hours == 8.0, "hours lost once are counted once"
+
+    other = replace(piped, compression=replace(whole, lines_in=121))
+    cited = replace(piped, evidence=(replace(ECC.evidence[0], text="another time"),))
+    elsewhere = replace(packed, inputs=(InputFile("other.log.gz", "/archive/other.log.gz", 30, "y", "hy"),))
+    assert [file(store, d, job).attempt for d in (other, cited, elsewhere)] == [2, 3, 4]
+    assert file(store, packed, replace(job, external_id="9999")).incident == 2, "another job's is another"
 
 
 def test_a_log_that_grew_is_a_further_diagnosis(store: IncidentStore, clock: Now) -> None:

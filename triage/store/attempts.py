@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from pathlib import PurePath
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, true
@@ -15,8 +16,11 @@ from triage.domain import Diagnosis
 from triage.jobids import base_and_task
 from triage.store import clean, undigested
 from triage.store.tables import Attempt, Incident, Job, Outcome
+from triage.store.tables import Diagnosis as Read
 from triage.store.values import JobRef
 
+_LOOKED_AT = 20  # readings of the same failure
+_PACKED = (".gz", ".xz", ".bz2", ".zst", ".zstd", ".lzma")
 _BAD = ("failed", "hung", "interrupted")
 
 
@@ -60,6 +64,7 @@ def find(
     return (
         _read_again(connection, run, job)
         or _cited_before(connection, d, job)
+        or _wrapped_otherwise(connection, d, run, job, values["fingerprint"])
         or _grown(connection, run, job, values["fingerprint"], since)
         or _further(connection, job, values, since)
     )
@@ -89,6 +94,36 @@ def _read_again(connection: Connection, run: Run, job: JobRef | None) -> Known |
     same = _EACH.where(Attempt.digest == run.digest, _not_another(job)).order_by(Attempt.id.desc()).limit(1)
     found = connection.execute(same).first()
     return Known(found.incident_id, found.number) if found else None
+
+
+def _wrapped_otherwise(connection: Connection, d: Diagnosis, run: Run, job: JobRef | None, alike: str) -> Known | None:
+    """The same log, compressed since or come through a pipe: its file is another, what it says the same to the byte counted."""
+    if not (alike and d.evidence):
+        return None
+    of_attempt = and_(Read.incident_id == Attempt.incident_id, Read.attempt == Attempt.number)
+    wanted = _EACH.join(Read, of_attempt).add_columns(Read.result).where(Incident.fingerprint == alike)
+    same = [d.compression.bytes_in, d.compression.lines_in, [(e.line, clean.text(e.text)) for e in d.evidence]]
+    for row in connection.execute(wanted.where(_not_another(job)).order_by(Read.id.desc()).limit(_LOOKED_AT)):
+        if _other_wrapping(json.loads(row.inputs), json.loads(run.inputs)) and _said(json.loads(row.result)) == same:
+            return Known(row.incident_id, row.number)
+    return None
+
+
+def _other_wrapping(one: list[dict[str, Any]], other: list[dict[str, Any]]) -> bool:
+    """Whether what was read may be the same text though not the same files."""
+    names, others = ([PurePath(f["name"]).name for f in files] for files in (one, other))
+    piped = len(one) == len(other) == 1 and not (one[0]["path"] and other[0]["path"])
+    return piped or (names != others and [*map(_unpacked, names)] == [*map(_unpacked, others)])
+
+
+def _unpacked(name: str) -> str:
+    return name.removesuffix(PurePath(name).suffix) if name.endswith(_PACKED) else name
+
+
+def _said(result: Mapping[str, Any]) -> Sequence[Any]:
+    account = result.get("compression", {})
+    cited = [(e["line"], e["text"]) for e in result.get("evidence", ())]
+    return [account.get("bytes_in"), account.get("lines_in"), cited]
 
 
 def _cited_before(connection: Connection, d: Diagnosis, job: JobRef | None) -> Known | None:
