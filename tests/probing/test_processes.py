@@ -200,23 +200,46 @@ def test_the_text_of_the_probe_needs_no_triage(start: Start, tmp_path: Path) -> 
         cwd=tmp_path,
         check=True,
     )
-    seen = node_view("n", json.loads(done.stdout))
+    first, seen = (node_view("n", json.loads(line)) for line in done.stdout.splitlines())
     assert {process.pid for process in seen.processes} >= {job.pid}
+    assert (first.processes, first.sizes) == (seen.processes, {})
     assert seen.sizes == {str(tmp_path / "ckpt"): 1234}
     assert seen.devices == ()
     assert seen.absent
 
 
-def test_a_node_that_is_not_reached_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two nodes by an ssh of our own: one answers, the other does not."""
-    ssh = tmp_path / "ssh"
-    ssh.write_text(
+@pytest.fixture
+def ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of our own, by which the node `gone` is not reached; the others print a greeting."""
+    file = tmp_path / "ssh"
+    file.write_text(
         '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\n'
         'if [ "$2" = gone ]; then echo "ssh: connect to host gone port 22: No route to host" >&2; exit 255; fi\n'
-        'shift 2; exec sh -c "$*"\n'
+        'echo "{ Welcome"; shift 2; exec sh -c "$*"\n'
     )
-    ssh.chmod(0o755)
+    file.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+
+
+@pytest.mark.usefixtures("ssh")
+@pytest.mark.parametrize("kind", [RemoteProbe, LocalProbe])
+def test_a_driver_that_hangs_hides_no_process_and_is_asked_once(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[RemoteProbe] | type[LocalProbe]
+) -> None:
+    (tmp_path / "pynvml.py").write_text(f"import time; open('{tmp_path}/asked', 'a').write('1'); time.sleep(60)\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    job = start("sleep 60 & wait")
+    at = reach.ssh(["here"]) if kind is RemoteProbe else reach.local()
+    made = kind(at, Whose((job.pid,)), timeout=4.0)
+    (first,), (second,) = (made.look(True, []) for _ in range(2))
+    assert job.pid in {process.pid for process in first.processes} & {process.pid for process in second.processes}
+    assert (first.problem, first.devices, first.absent) == ("", (), ("the GPUs did not answer",))
+    assert second.devices is None
+    assert (tmp_path / "asked").read_text() == "1"
+
+
+@pytest.mark.usefixtures("ssh")
+def test_a_node_that_is_not_reached_is_told() -> None:
     there, gone = RemoteProbe(reach.ssh(["here", "gone"]), Whose((os.getpid(),))).look(False, [])
     assert there.problem == ""
     assert there.node == "here"

@@ -1,4 +1,5 @@
-"""One look at a node. Run as a program it prints one JSON object: python3 - REQUEST, with the text of `source()` on stdin."""
+"""One look at a node. Run as a program: python3 - REQUEST, with the text of `source()` on stdin. It prints a line of JSON with what
+/proc tells, and then, where more is asked for, one with all of it: a driver or a file system that hangs may never let it come."""
 
 from __future__ import annotations
 
@@ -54,7 +55,21 @@ def _size(path: str, most: int = 2000) -> int | None:
 
 
 def main() -> None:
-    sys.stdout.write(json.dumps(look(json.loads(sys.argv[1]))) + "\n")
+    request = json.loads(sys.argv[1])
+    slow = {name: request.pop(name, None) for name in ("devices", "url", "host", "paths")}
+    answer = look(request)
+    if slow["devices"]:
+        answer.update(devices=[], absent=["the GPUs did not answer"])
+    _tell(answer)
+    if slow["devices"] or slow["paths"]:
+        more = look(slow)
+        answer.update({name: more[name] for name in ("devices", "absent", "sizes")})
+        _tell(answer)
+
+
+def _tell(answer: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

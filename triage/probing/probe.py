@@ -59,15 +59,22 @@ def source() -> str:
 
 
 class RemoteProbe:
-    """Other nodes, or pods: the text of the probe goes to `python3 -` there, so nothing has to be installed."""
+    """Other nodes, or pods: the text of the probe goes to `python3 -` there, so nothing has to be installed.
+
+    Once a driver or a file system has held a look, nothing is asked of them any more: what they hold cannot even be killed, and a
+    node with many such processes is taken out by its scheduler.
+    """
 
     def __init__(self, reach: Reach, whose: Whose, timeout: float = _TIME) -> None:
         self._reach, self._whose, self._timeout, self._source = reach, whose, timeout, source().encode()
+        self._was_held = False
 
     def look(self, closely: bool, paths: Sequence[str]) -> tuple[NodeView, ...]:
-        request = json.dumps(self._whose.request(closely, closely, paths))
-        answers = everywhere(self._reach, ["python3", "-", request], self._source, self._timeout)
-        return tuple(_view(answer) for answer in answers.values())
+        request = self._whose.request(closely and not self._was_held, closely, () if self._was_held else paths)
+        answers = everywhere(self._reach, ["python3", "-", json.dumps(request)], self._source, self._timeout)
+        views = {node: _view(answer) for node, answer in answers.items()}
+        self._was_held |= any(answers[node].problem and not view.problem for node, view in views.items())
+        return tuple(views.values())
 
 
 class LocalProbe:
@@ -78,6 +85,7 @@ class LocalProbe:
         self._reader = Reader()
         self._reading, self._sizing = Held(), Held()
         self._exits = Exits()
+        self._was_held = False
 
     def look(self, closely: bool, paths: Sequence[str]) -> tuple[NodeView, ...]:
         (host,) = self._reach.nodes
@@ -88,29 +96,30 @@ class LocalProbe:
         answer = dict(found)
         sizes = self._sizing.within(_SIZES, lambda: _node.look({"paths": list(paths)})["sizes"]) if paths else {}
         answer["sizes"] = sizes or {}
-        if closely:
-            answer["devices"], answer["absent"] = self._devices(host)
         view = node_view(host, answer)
+        if closely and not self._was_held:  # as of other nodes
+            seen = self._devices(host)
+            absent = seen.absent or ((f"GPU readings: {seen.problem}",) if seen.problem else ())
+            view = replace(view, devices=seen.devices or (), absent=absent)
         return (replace(view, ended=self._exits.take(view.processes)),)
 
     def _blocked(self, host: str) -> NodeView:
         return NodeView(host, problem="reading /proc does not come back: a process of the job holds its memory locked")
 
-    def _devices(self, host: str) -> tuple[Any, Any]:
+    def _devices(self, host: str) -> NodeView:
         request = json.dumps({"devices": True, "url": self._whose.url, "host": host if self._whose.url else ""})
         answer = self._reach.run(host, [sys.executable, "-", request], source().encode(), self._timeout)
         view = _view(answer)
-        if view.problem:
-            return [], [f"GPU readings: {view.problem}"]
-        told = json.loads(answer.out)
-        return told["devices"], told["absent"]
+        self._was_held = bool(answer.problem and not view.problem)
+        return view
 
 
 def _view(answer: Answer) -> NodeView:
-    """One that told all and did not end, as a file system held it, has told all."""
+    """By the last line that came whole, whether it ended or not; a node may print something of its own before."""
+    lines = [line for line in answer.out.split(b"\n")[:-1] if line.startswith(b"{")]
     try:
-        return node_view(answer.node, json.loads(answer.out))
-    except (ValueError, KeyError, TypeError):
+        return node_view(answer.node, json.loads(lines[-1] if lines else b""))
+    except (ValueError, KeyError, TypeError, AttributeError):
         if answer.problem:
             return NodeView(answer.node, problem=answer.problem)
         said = (answer.err.decode("utf-8", "replace").strip().splitlines() or ["it printed no answer"])[-1]
