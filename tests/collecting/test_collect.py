@@ -614,11 +614,16 @@ def test_what_a_node_says_cannot_leave_its_folder(tmp_path: Path) -> None:
 
 def test_logs_of_the_same_name_are_kept_apart(tmp_path: Path) -> None:
     folder = Folder.make(tmp_path / "out", "", "ssh")
-    said = [{"pid": n, "files": {"logs/stdout.log": pack(b"rank %d" % n)}} for n in (7, 8)]
+    said = [
+        {"pid": n, "files": {"logs/stdout.log": pack(b"rank %d%s" % (n, where))}}
+        for n, where in ((7, b""), (8, b""), (8, b" eval"), (8, b" test"))
+    ]
     folder.add(Answer("gpu-01", 0, b"\n".join(json.dumps(one).encode() for one in said)))
     assert {f.name: f.read_text() for f in (tmp_path / "out/gpu-01/logs").iterdir()} == {
         "stdout.log": "rank 7",
         "8-stdout.log": "rank 8",
+        "8.2-stdout.log": "rank 8 eval",
+        "8.3-stdout.log": "rank 8 test",
     }
 
 

@@ -137,6 +137,11 @@ def test_a_throttled_gpu_is_slow() -> None:
     job.move(0, main=100)
     status = job.look()
     assert (status.state, status.words[0]) == ("slow", "GPU 0 on n0 is held back: hardware thermal")
+    job.devices["n0"] = []  # its readings end
+    for _ in range(30):
+        job.move(0, main=10**9)
+        status = job.look()
+    assert status.state == "running"
 
 
 def test_a_rank_that_died_is_told_before_a_gpu_that_is_slow() -> None:

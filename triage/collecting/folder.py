@@ -7,6 +7,7 @@ import contextlib
 import json
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,6 +35,7 @@ class Folder:
         self._nodes: list[dict[str, Any]] = []
         self._commands: list[dict[str, Any]] = []
         self._ras = 0  # bytes of the longest answer so far
+        self._taken: Counter[Path] = Counter()
         self.processes: list[dict[str, Any]] = []
         self.silent: dict[str, str] = {}
         self.stacks = 0
@@ -89,9 +91,7 @@ class Folder:
         elif name.startswith("flight/"):
             path = self._path / name
         else:
-            path = self._path / node / name
-            if path.exists():  # logs of two ranks with the same name
-                path = path.with_name(f"{pid}-{path.name}")
+            path = self._of_its_own(self._path / node / name, pid)
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not name.startswith("flight/"):
@@ -101,6 +101,16 @@ class Folder:
         except OSError as error:
             raise InputError(f"{path} cannot be written: {error.strerror}") from None
         return path.relative_to(self._path).as_posix()
+
+    def _of_its_own(self, path: Path, pid: object) -> Path:
+        """Logs of two ranks may have the same name, and those that one rank writes in several folders."""
+        self._taken[path] += 1
+        if self._taken[path] == 1:
+            return path
+        other = path.with_name(f"{pid}-{path.name}")
+        self._taken[other] += 1
+        number = self._taken[other]
+        return other if number == 1 else other.with_name(f"{pid}.{number}-{path.name}")
 
     def problems(self) -> Iterator[str]:
         """What failed, in words; tools that are not there are none."""

@@ -34,11 +34,13 @@ class Readings:
     size: int = 10
     _kept: dict[tuple[str, str, str], deque[tuple[float, Device]]] = field(default_factory=dict)
     _absent: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _read: dict[str, float] = field(default_factory=dict)  # when the devices of a node were asked for last
 
     def take(self, nodes: Iterable[NodeView], now: float) -> None:
         for view in nodes:
             if view.devices is None or view.problem:
                 continue
+            self._read[view.node] = now
             self._absent[view.node] = () if view.devices else view.absent
             for device in _of_job(view):
                 key = (device.node, device.kind, device.index)
@@ -55,7 +57,7 @@ class Readings:
         slowed = tuple(
             f"{key[1]} {key[2]} on {key[0]} is held back: {kept[-1][1].throttled}"
             for key, kept in self._kept.items()
-            if kept[-1][1].throttled
+            if kept[-1][1].throttled and kept[-1][0] == self._read[key[0]]
         )
         loaded = any(value > _IDLE for values in told.values() for value in values)
         return Window((*_steady(told), *self._silent()), working, enough, slowed, loaded)
