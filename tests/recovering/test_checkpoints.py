@@ -105,6 +105,32 @@ def lightning(root: Path, step: int) -> Path:
     return saved(root / f"epoch=1-step={step}.ckpt", global_step=step)
 
 
+def orbax(root: Path, step: int) -> Path:
+    folder = root / str(step)
+    for name in (
+        "_CHECKPOINT_METADATA",
+        "default/_METADATA",
+        "default/manifest.ocdbt",
+        "default/d/0a1b",
+        "default/ocdbt.process_0/manifest.ocdbt",
+        "default/ocdbt.process_1/manifest.ocdbt",
+    ):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"x" * 900)
+    return folder
+
+
+def accelerate(root: Path, step: int) -> Path:
+    folder = root / f"step_{step}"
+    for name in ("model.pt", "optimizer.bin", "scheduler.bin"):
+        saved(folder / name)
+    return folder
+
+
+def one_file(root: Path, step: int) -> Path:
+    return saved(root / f"model_epoch_{step}.pth")
+
+
 Make = Callable[[Path, int], Path]
 MAKERS: dict[str, Make] = {
     "Megatron": megatron,
@@ -112,6 +138,9 @@ MAKERS: dict[str, Make] = {
     "torch DCP": dcp,
     "Hugging Face": huggingface,
     "Lightning": lightning,
+    "Orbax": orbax,
+    "folder": accelerate,
+    "file": one_file,
 }
 
 
@@ -272,6 +301,9 @@ DAMAGE: Sequence[tuple[str, str, Callable[[Path], object], str]] = [
         "its head cannot be read",
     ),
     ("Lightning", "the file is cut", cut, "cut: the directory at the end of the archive"),
+    ("Orbax", "not joined", lambda f: (f / "default/manifest.ocdbt").unlink(), "no default/manifest.ocdbt"),
+    ("folder", "no state of the optimizer", lambda f: (f / "optimizer.bin").unlink(), "1 missing that step 200 has"),
+    ("file", "cut", cut, "cut: the directory at the end of the archive"),
     ("Lightning", "the file is empty", lambda f: f.write_bytes(b""), "empty"),
 ]
 
@@ -436,3 +468,38 @@ def test_what_torch_itself_writes_is_read(tmp_path: Path) -> None:
     (part,) = (tmp_path / "dcp" / "step-7").glob("*.distcp")
     part.write_bytes(part.read_bytes()[:-10])
     assert look(tmp_path / "dcp").chosen is None
+
+
+def test_the_folder_of_deepspeed_in_that_of_hugging_face_is_called_after_its_step(tmp_path: Path) -> None:
+    for step in (500, 1000):
+        huggingface(tmp_path / "run", step)
+        deepspeed(tmp_path / "run" / f"checkpoint-{step}", step)
+    found = look(tmp_path / "run")
+    assert found.chosen is not None and found.chosen.unit.step == 1000, found
+    (tmp_path / "run/checkpoint-1000/global_step1000/bf16_zero_pp_rank_3_mp_rank_00_optim_states.pt").unlink()
+    (tmp_path / "run/checkpoint-1000/global_step1000/bf16_zero_pp_rank_3_mp_rank_01_optim_states.pt").unlink()
+    found = look(tmp_path / "run")
+    assert "2 missing that step 500 has" in why(found, 1000)
+    assert found.chosen is not None and found.chosen.unit.step == 500
+
+
+@pytest.mark.parametrize("name", ["ckpt.pt", "snapshot.pt", "model_last.pth", "latest.pth", "checkpoint.pth.tar"])
+def test_a_file_that_is_written_over_and_over_is_a_checkpoint_without_a_step(name: str, tmp_path: Path) -> None:
+    saved(tmp_path / "4711" / name)
+    found = look(tmp_path / "4711")
+    assert found.chosen is not None and found.chosen.unit.name == f"4711/{name}"
+    assert found.chosen.unit.step is None
+
+
+def test_the_number_of_a_job_is_no_step(tmp_path: Path) -> None:
+    orbax(tmp_path / "4711", 100)
+    accelerate(tmp_path / "4712", 200)
+    assert {one.unit.step for one in look(tmp_path).found} == {100, 200}
+
+
+def test_a_save_of_orbax_that_did_not_end_is_told(tmp_path: Path) -> None:
+    orbax(tmp_path / "run", 100)
+    orbax(tmp_path / "run", 200).rename(tmp_path / "run" / "200.orbax-checkpoint-tmp-17")
+    found = look(tmp_path / "run")
+    assert "did not end" in why(found, 200)
+    assert found.chosen is not None and found.chosen.unit.step == 100

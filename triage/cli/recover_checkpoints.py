@@ -65,7 +65,9 @@ def _one(one: Checkpoint, disk: Disk) -> dict[str, Any]:
 
 def _lines(found: Survey, disk: Disk, reached: int | None) -> list[str]:
     if not found.found:
-        return ["No checkpoint is there: no name of Megatron, DeepSpeed, torch DCP, Hugging Face or Lightning."]
+        return [
+            "No checkpoint is there: no name of Megatron, DeepSpeed, torch DCP, Hugging Face, Lightning, Orbax or Accelerate, and none with a step."
+        ]
     lines = _head(found, disk, reached)
     for one in found.found[:SHOWN]:
         unit = one.unit

@@ -14,8 +14,10 @@ from triage.recover.checkpoints.tree import Checkpoint, FileAt, Probe, Survey, U
 FRESH = 600  # seconds after its last change in which an incomplete one is taken to be still in writing
 SMALL = 4096  # bytes; the sizes of smaller files say nothing
 SHORT = 0.8  # of the size that the same file has in the other checkpoints
-_HEAVY = re.compile(r"\.(?:pt|pth|bin|safetensors|distcp|ckpt)$")
-_TEMPORARY = re.compile(r"(?:^|/)tmp-checkpoint-|\.(?:tmp|temp|part|partial|incomplete)(?:$|[./-])|(?:^|/)\.tmp")
+_HEAVY = re.compile(r"\.(?:pt|pth|pth\.tar|bin|safetensors|distcp|ckpt)$")
+_TEMPORARY = re.compile(
+    r"(?:^|/)tmp-checkpoint-|\.(?:tmp|temp|part|partial|incomplete)(?:$|[./-])|(?:^|/)\.tmp|\.orbax-checkpoint-tmp"
+)
 _MAY_BE_EMPTY = re.compile(r"(?:^|/)(?:__init__\.py|\.\w+|.*\.(?:lock|done|complete|log|txt|out|err))$")
 _WEIGHTS = re.compile(
     r"(?:^|/)(?:(?:pytorch_)?model|adapter_model|diffusion_pytorch_model|flax_model)[^/]*\.(?:safetensors|bin|pt|pth|msgpack)$"
@@ -37,7 +39,7 @@ def survey(files: Iterable[FileAt], probe: Probe, now: float) -> Survey:
     notes: list[str] = []
     units = layouts.units(files)
     for unit in sorted(units, key=lambda u: (_order(u, probe), u.changed), reverse=True):
-        siblings = [u for u in units if u is not unit and (u.folder, u.layout) == (unit.folder, unit.layout)]
+        siblings = [u for u in units if u is not unit and _kind(u) == _kind(unit)]
         judged = _judge(unit, siblings, names, probe, now, deep=chosen is None)
         found.append(judged)
         if judged.state == "complete" and chosen is None:
@@ -45,6 +47,11 @@ def survey(files: Iterable[FileAt], probe: Probe, now: float) -> Survey:
     if chosen is not None:
         notes += trackers.notes(chosen, found, names, probe)
     return Survey(tuple(found), chosen, tuple(notes))
+
+
+def _kind(unit: Unit) -> tuple[str, str, str]:
+    """Of checkpoints that lie beside each other and are alike; single files only where their names differ by numbers alone."""
+    return unit.folder, unit.layout, re.sub(r"\d+", "#", unit.name) if unit.layout == "file" else ""
 
 
 def _order(unit: Unit, probe: Probe) -> int:
@@ -80,7 +87,7 @@ def _by_names(unit: Unit, probe: Probe) -> Iterator[str]:
     empty = [n for n, f in unit.files.items() if not f.size and not _MAY_BE_EMPTY.search(n)]
     if empty:
         yield f"{some(empty)}: empty"
-    if lost := ranks.missing(unit.files):
+    if unit.layout != "file" and (lost := ranks.missing(unit.files)):  # its number is that of a step
         yield f"{len(lost)} missing: {some(lost)}"
     yield from _OF[unit.layout](unit, probe)
 
@@ -135,6 +142,13 @@ def _huggingface(unit: Unit, probe: Probe) -> Iterator[str]:
         else:
             if unit.step is not None and isinstance(reached, int) and reached != unit.step:
                 yield f"trainer_state.json is of step {reached}"
+    if not any(_WEIGHTS.search(n) or "model_states.pt" in n or n.endswith(".distcp") for n in unit.files):
+        yield "no weights"
+    yield from _parts(unit, probe)
+
+
+def _parts(unit: Unit, probe: Probe) -> Iterator[str]:
+    """The files that an index of shards or the .metadata of a torch DCP names."""
     for index in (n for n in unit.files if n.endswith(".index.json")):
         try:
             shards = {
@@ -146,14 +160,19 @@ def _huggingface(unit: Unit, probe: Probe) -> Iterator[str]:
         folder = index.rpartition("/")[0]
         if lost := sorted(s for s in shards if f"{folder}/{s}".lstrip("/") not in unit.files):
             yield f"{len(lost)} missing of those that {index} names: {some(lost)}"
-    if not any(_WEIGHTS.search(n) or "model_states.pt" in n or n.endswith(".distcp") for n in unit.files):
-        yield "no weights"
     yield from _dcp(unit, probe)
 
 
 def _lightning(unit: Unit, probe: Probe) -> Iterator[str]:
     if len(unit.files) > 1 or unit.inside.rstrip("/") == unit.name:
         yield from _dcp(unit, probe)
+
+
+def _orbax(unit: Unit, _probe: Probe) -> Iterator[str]:
+    """What each process wrote is joined at the end, into one manifest."""
+    items = {m[1] for n in unit.files if (m := re.match(r"(.*?)ocdbt\.process_\d+/", n))}
+    if lost := sorted(f"{item}manifest.ocdbt" for item in items if f"{item}manifest.ocdbt" not in unit.files):
+        yield f"no {some(lost)}, which is written last"
 
 
 def _file(_unit: Unit, _probe: Probe) -> Iterator[str]:
@@ -166,6 +185,8 @@ _OF = {
     "torch DCP": _dcp,
     "Hugging Face": _huggingface,
     "Lightning": _lightning,
+    "Orbax": _orbax,
+    "folder": _parts,
     "file": _file,
 }
 
@@ -177,14 +198,16 @@ def _beside(unit: Unit, siblings: Sequence[Unit]) -> Iterator[str]:
     if not near:
         return
     mine = {n for n in unit.files if _HEAVY.search(n)}
+    like = {_common(n) for n in mine}
     if (
         len(unit.files) > 1
-        and not any(_of_ranks(s) <= mine for s in near[:1])
+        and not any(_of_ranks(s) <= like for s in near[:1])
         and not any(_of_ranks(s) == _of_ranks(unit) for s in near)
     ):
-        lost = sorted(_of_ranks(near[0]) - mine)
+        lost = sorted(_of_ranks(near[0]) - like)
         yield f"{len(lost)} missing that step {near[0].step} has: {some(lost)}"
-    sizes = {n: [s.files[n].size for s in near if n in s.files] for n in mine}
+    theirs = [{_common(n): f.size for n, f in s.files.items()} for s in near]
+    sizes = {n: [there[_common(n)] for there in theirs if _common(n) in there] for n in mine}
     if len(unit.files) == 1:
         sizes = {n: [f.size for s in near for f in s.files.values()] for n in mine}
     short = [
@@ -199,7 +222,12 @@ def _beside(unit: Unit, siblings: Sequence[Unit]) -> Iterator[str]:
 
 def _of_ranks(unit: Unit) -> set[str]:
     """Its weights and states, without those that are split as it happens."""
-    return {n for n in unit.files if _HEAVY.search(n) and not n.endswith(".distcp") and "-of-" not in n}
+    return {_common(n) for n in unit.files if _HEAVY.search(n) and not n.endswith(".distcp") and "-of-" not in n}
+
+
+def _common(name: str) -> str:
+    """As the same file is called in each checkpoint: Hugging Face keeps DeepSpeed's own folder of the step inside."""
+    return re.sub(r"(^|/)global_step\d+/", r"\1global_step*/", name)
 
 
 def _inside(unit: Unit, probe: Probe) -> Iterator[str]:

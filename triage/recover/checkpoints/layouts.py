@@ -16,9 +16,20 @@ _FOLDERS: tuple[tuple[Layout, re.Pattern[str]], ...] = (
 _DCP_FILE = re.compile(r"(?:__\d+_\d+\.distcp|\.metadata)(?:\.tmp)?")
 _LIGHTNING_STEP = re.compile(r"step=?[_-]?(\d{1,12})")
 _SINGLE = re.compile(
-    r"(?:.*[^a-z])?(?:step|iter|iteration|ckpt|checkpoint|model|state|epoch)[a-z]*[-_=]?0*(\d{1,12})\.(?:pt|pth|bin|safetensors)",
+    r"(?:.*[^a-z])?(?:step|iter|iteration|ckpt|checkpoint|model|state|epoch)[a-z]*[-_=]?0*(\d{1,12})\.(?:pt|pth|pth\.tar|bin|safetensors)",
     re.IGNORECASE,
 )
+# One that is written over and over, so that no name tells its step.
+_LATEST = re.compile(
+    r"(?:(?:model|ckpt|checkpoint)[-_])?(?:ckpt|checkpoint|snapshot|last|latest)\.(?:pt|pth|pth\.tar|bin|safetensors)"
+)
+# A folder for each step, with files of any names, as Accelerate and many loops of one's own write them.
+_STEPPED = re.compile(
+    r"(?:global_?)?(?:step|iter|iteration|epoch|ckpt|checkpoint|update)s?[-_=]?(\d{1,12})", re.IGNORECASE
+)
+_STATE = re.compile(r"(?i).*(?:model|optim|ckpt|checkpoint|state|weights|snapshot).*\.(?:pt|pth|bin|safetensors|ckpt)")
+_ORBAX_STEP = re.compile(rf"(?:{_STEPPED.pattern}|(\d{{1,12}}))(?:\.orbax-checkpoint-tmp.*)?", re.IGNORECASE)
+_ORBAX_FILES = frozenset({"_CHECKPOINT_METADATA", "_METADATA", "manifest.ocdbt"})
 _ZERO_FILE = re.compile(r"(?:bf16_|fp16_)?zero_pp_rank_\d+_mp_rank_\d+_\w+\.pt|mp_rank_\d+_model_states\.pt")
 
 
@@ -39,11 +50,22 @@ def _loose(files: Sequence[FileAt]) -> dict[str, Layout]:
     found: dict[str, Layout] = {}
     for file in files:
         folder, _, name = file.name.rpartition("/")
-        if _DCP_FILE.fullmatch(name):
+        if name in _ORBAX_FILES or ".orbax-checkpoint-tmp" in folder:
+            if step := _above(folder, _ORBAX_STEP):
+                found[step] = "Orbax"
+        elif _DCP_FILE.fullmatch(name):
             found.setdefault(folder, "torch DCP")
         elif _ZERO_FILE.fullmatch(name):
             found[folder] = "DeepSpeed"
+        elif _STATE.fullmatch(name) and not _SINGLE.fullmatch(name) and (step := _above(folder, _STEPPED)):
+            found.setdefault(step, "folder")
     return found
+
+
+def _above(folder: str, pattern: re.Pattern[str]) -> str:
+    """The innermost part of a path whose last name is such a one, "" where there is none: what lies above may be a job's number."""
+    parts = folder.split("/")
+    return next(("/".join(parts[:n]) for n in range(len(parts), 0, -1) if pattern.fullmatch(parts[n - 1])), "")
 
 
 def _unit_of(name: str, loose: dict[str, Layout]) -> tuple[str, Layout] | None:
@@ -56,14 +78,17 @@ def _unit_of(name: str, loose: dict[str, Layout]) -> tuple[str, Layout] | None:
             return folder, loose[folder]
     if parts[-1].endswith(".ckpt"):
         return name, "Lightning"
-    return (name, "file") if _SINGLE.fullmatch(parts[-1]) else None
+    return (name, "file") if _SINGLE.fullmatch(parts[-1]) or _LATEST.fullmatch(parts[-1]) else None
 
 
 def _unit(name: str, layout: Layout, files: Sequence[FileAt]) -> Unit:
     folder, _, last = name.rpartition("/")
     single = len(files) == 1 and files[0].name == name
     inside = folder + "/" if single and folder else "" if single else name + "/"
-    return Unit(name, folder, layout, _step(last, layout), {f.name.removeprefix(inside): f for f in files}, inside)
+    step = _step(last, layout)
+    if step is None and layout == "torch DCP":  # NeMo's lies in epoch=0-step=99/weights
+        step = _step(folder.rpartition("/")[2], "Lightning")
+    return Unit(name, folder, layout, step, {f.name.removeprefix(inside): f for f in files}, inside)
 
 
 def _step(name: str, layout: Layout) -> int | None:
@@ -71,7 +96,9 @@ def _step(name: str, layout: Layout) -> int | None:
         found = _LIGHTNING_STEP.search(name)
         return int(found[1]) if found else None
     single = _SINGLE.fullmatch(name)
-    if layout == "file" and single:
-        return int(single[1])
+    if layout == "file":
+        return int(single[1]) if single else None
+    if layout == "Orbax" and (found := _ORBAX_STEP.fullmatch(name)):
+        return int(found[1] or found[2])
     numbers = re.findall(r"\d{1,12}", name)
     return int(numbers[-1]) if numbers else None

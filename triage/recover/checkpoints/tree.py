@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 State = Literal["complete", "incomplete", "being written", "not looked into"]
-Layout = Literal["Megatron", "DeepSpeed", "torch DCP", "Hugging Face", "Lightning", "file"]
+Layout = Literal["Megatron", "DeepSpeed", "torch DCP", "Hugging Face", "Lightning", "Orbax", "folder", "file"]
 
 
 @dataclass(frozen=True, slots=True)
