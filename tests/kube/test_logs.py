@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,6 +60,21 @@ def test_when_each_line_was_written_is_known_beside_its_text(server: ApiServer, 
     assert first.stamps and [f"{first.stamps.at(n):%H:%M:%S.%f}" for n in (1, 2, 3, 4)] == ["08:00:00.000000", "08:00:01.000000", "08:00:02.000000", "08:00:02.000000"]  # fmt: skip
     assert first.stamps.at(0) is None
     assert second.path and second.path.name == "train-1_main.previous.log"
+
+
+def test_a_log_that_does_not_fit_on_the_disk_is_said_and_leaves_nothing(
+    server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logs, "MOST_BYTES", 30_000)
+    server.logs[KEY] = b"".join(b"line %06d\n" % n for n in range(20_000))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+    try:
+        (one,) = fetched(server, tmp_path / "logs")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (one.path, one.note) == (None, "the log of train-0/main was not read: it cannot be written: File too large")
+    assert list((tmp_path / "logs").iterdir()) == []
 
 
 def test_of_a_long_log_beginning_and_end_are_kept(

@@ -8,8 +8,9 @@ from typing import Literal
 
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.facts import Facts
-from triage.diagnose.silence import HANG_SILENCE, HANG_STEPS, in_words, silence
+from triage.diagnose.silence import HANG_SILENCE, HANG_STEPS, silence
 from triage.domain import LogLine
+from triage.evidence.cost import span
 
 ON_THE_HOUR = timedelta(seconds=60)
 MOST_ZONE = timedelta(hours=14)
@@ -39,17 +40,17 @@ def before_the_end(facts: Facts, root: Candidate) -> Before | None:
         return Before(
             "done",
             f"The program had said before that its work was complete ({end.file}:{done}); it did not come to its end, and was ended "
-            f"{in_words(still)} after its last step: nothing is lost, and nothing has to be run again.",
+            f"{span(still)} after its last step: nothing is lost, and nothing has to be run again.",
         )
     if _may_be_zone(facts, end, timed[-1]):
         return Before(
             "zone",
-            f"The stamp of this line is {in_words(still)} after the last step ({last}): a whole number of hours, so either Slurm writes "
+            f"The stamp of this line is {span(still)} after the last step ({last}): a whole number of hours, so either Slurm writes "
             "another time zone than the job, or the job hung; the accounting (`sacct -o Start,End`) tells which.",
         )
     return Before(
         "hang",
-        f"The last step ({last}) was {in_words(still)} before: the job hung, made no progress, and was ended only then.",
+        f"The last step ({last}) was {span(still)} before: the job hung, made no progress, and was ended only then.",
     )
 
 

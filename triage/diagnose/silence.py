@@ -11,6 +11,7 @@ from triage.diagnose import flight, hang_story, meaning
 from triage.diagnose.candidates import Candidate
 from triage.diagnose.facts import Facts
 from triage.domain import LogLine, Outcome, Signature, Status
+from triage.evidence.cost import span
 from triage.evidence.match import Finding
 from triage.heads import split
 
@@ -210,7 +211,7 @@ def _stood_still(facts: Facts) -> Ending | None:
         if still > HANG_SILENCE and still > pace * HANG_STEPS:
             last = timed[-1]
             said = (
-                f"No step for {in_words(still)} while lines went on to the end: the last is {file.name}:{last.number}. "
+                f"No step for {span(still)} while lines went on to the end: the last is {file.name}:{last.number}. "
                 "No line says why."
             )
             return Ending("hung", "unknown", said, Finding(last, STILL))
@@ -263,11 +264,6 @@ def silence(timed: Sequence[LogLine], end: datetime) -> tuple[timedelta, timedel
     """(time since the last step, usual time between the kept steps)."""
     times = [line.time for line in timed if line.time]
     return end - times[-1], (times[-1] - times[0]) / (len(times) - 1)
-
-
-def in_words(time: timedelta) -> str:
-    minutes = int(time.total_seconds() // 60)
-    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
 
 
 def _bad_end(facts: Facts) -> Finding | None:

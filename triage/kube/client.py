@@ -160,6 +160,9 @@ class Cluster:
             raise self._unreachable(error) from error
         try:
             yield answer
+        except BaseException:
+            answer.close()  # what was not read of it would be taken for the next answer
+            raise
         finally:
             answer.release_conn()
 

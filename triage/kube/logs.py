@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -80,11 +81,14 @@ def _fetch(cluster: Cluster, look: Look, place: Path, most: int) -> Fetched:
     try:
         with cluster.log(look.pod.namespace, look.pod.name, look.container.name, look.previous) as pieces:
             written, broke = _write(pieces, part, most)
-    except Refused as error:
-        part.unlink(missing_ok=True)
+    except (Refused, OSError) as error:
+        for file in place.glob(f"{part.name}*"):  # of a long one there are several
+            with suppress(OSError):
+                file.unlink()
         kept = path if path.is_file() else None
         again = "; what was read of it before is used" if kept else ""
-        return Fetched(look, kept, f"the log of {whose}{which} was not read: {error.words}{again}")
+        why = error.words if isinstance(error, Refused) else f"it cannot be written: {error.strerror}"
+        return Fetched(look, kept, f"the log of {whose}{which} was not read: {why}{again}")
     if part.stat().st_size < 1000 and (gone := _GONE.fullmatch(part.read_bytes())):
         part.unlink()
         return Fetched(

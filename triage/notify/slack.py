@@ -34,9 +34,9 @@ def payload(message: Message) -> dict[str, Any]:
             blocks.append(preformatted(value))
     links = [f"<{url.translate(_ESCAPED)}|{escaped(text)}>" for text, url in message.links if "|" not in url]
     if links:
-        text = {"type": "mrkdwn", "text": _within(" · ".join(links), MOST_TEXT), "verbatim": True}
+        text = {"type": "mrkdwn", "text": within(" · ".join(links), MOST_TEXT), "verbatim": True}
         blocks.append({"type": "context", "elements": [text]})
-    fallback = _within(
+    fallback = within(
         escaped(f"{message.headline}: {message.summary}" if message.summary else message.headline), MOST_TEXT
     )
     return {"text": fallback, "mrkdwn": False, "unfurl_links": False, "blocks": blocks[:MOST_BLOCKS]}
@@ -48,7 +48,7 @@ def escaped(text: str) -> str:
 
 def plain(text: str, most: int) -> dict[str, Any]:
     """emoji: none is made of :words: between colons."""
-    return {"type": "plain_text", "text": _within(escaped(text), most) or "-", "emoji": False}
+    return {"type": "plain_text", "text": within(escaped(text), most) or "-", "emoji": False}
 
 
 def preformatted(text: str) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def preformatted(text: str) -> dict[str, Any]:
     return {"type": "rich_text", "elements": [inside]}
 
 
-def _within(text: str, most: int) -> str:
+def within(text: str, most: int) -> str:
     """Cut, but not within an escaped character."""
     if len(text) <= most:
         return text

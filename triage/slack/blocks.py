@@ -11,7 +11,7 @@ from typing import Any
 
 from triage.chat.outcome import KINDS, WORKED, Form
 from triage.chat.values import Asks, Cited, Event, Note, Subject, Text
-from triage.notify.slack import MOST_BLOCKS, MOST_TEXT, escaped, payload, plain, preformatted
+from triage.notify.slack import MOST_BLOCKS, MOST_TEXT, escaped, payload, plain, preformatted, within
 from triage.redact import redact
 from triage.slack.message import of_subject
 from triage.text import seen
@@ -168,7 +168,7 @@ def _section(text: str) -> Block:
 
 
 def _shown(text: str, blocks: list[Block]) -> Shown:
-    return {"text": escaped(text)[:MOST_TEXT], "blocks": blocks}
+    return {"text": within(escaped(text), MOST_TEXT), "blocks": blocks}
 
 
 def _clean(text: str) -> str:

@@ -61,7 +61,8 @@ def token(name: str, role: str, text: str) -> Token:
             )
     elif len(text) < SHORTEST or not text.isascii():
         raise UsageError(
-            f"token {name} is shorter than {SHORTEST} characters", "make one: triage serve --new-token NAME"
+            f"token {name} is shorter than {SHORTEST} characters, or not of ASCII",
+            "make one: triage serve --new-token NAME",
         )
     else:
         digest = hashed(text)
