@@ -23,6 +23,7 @@ from sqlalchemy import insert
 
 from benchmarks.retrieval import categories, vague
 from triage import kb
+from triage.domain import key_of
 from triage.retrieve.archive import ArchiveIndex
 from triage.retrieve.embedding import MiniLM
 from triage.retrieve.index import Entry, Index, Vector
@@ -54,7 +55,7 @@ def rows(kinds: np.ndarray[Any, Any], first: int) -> Iterator[tuple[type[tables.
             "outcome": "failed", "failure_type": signature.failure_type, "root_cause_class": signature.root_cause_class,
             "status": "established", "action": "restart",
         }  # fmt: skip
-        at = NOW - timedelta(minutes=5 * (100_000 - number))
+        at = made_at(number)
         cited = {
             "id": "E1", "file": "job.log", "line": 7, "text": line(kind), "role": "root", "title": signature.title,
             "failure_type": signature.failure_type, "signature": signature.id,
@@ -130,6 +131,10 @@ def rows(kinds: np.ndarray[Any, Any], first: int) -> Iterator[tuple[type[tables.
     yield from found.items()
 
 
+def made_at(number: int) -> datetime:
+    return NOW - timedelta(minutes=5 * (100_000 - number))
+
+
 def fill(url: str, index: Index, model: MiniLM, count: int) -> None:
     rng = np.random.default_rng(7)
     kinds = np.minimum(rng.zipf(1.3, count) - 1, KINDS - 1)
@@ -142,7 +147,8 @@ def fill(url: str, index: Index, model: MiniLM, count: int) -> None:
             for table, found in rows(part, first):
                 if found:
                     connection.execute(insert(table), found)
-        index.add([Entry(f"{first + i}.1", _near(centres[kind], rng)) for i, kind in enumerate(map(int, part))])
+        names = [key_of(number, 1, made_at(number)) for number in range(first, first + len(part))]
+        index.add([Entry(n, _near(centres[kind], rng)) for n, kind in zip(names, map(int, part), strict=True)])
     connected.dispose()
 
 

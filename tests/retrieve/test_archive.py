@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from sqlalchemy import delete
 
 from tests.retrieve.conftest import REPO, Start
-from tests.retrieve.recorded import ListArchive, recorded
+from tests.retrieve.recorded import DAY, ListArchive, recorded
 from tests.retrieve.test_chroma import server  # noqa: F401 - a fixture
 from tests.store.samples import ECC, as_json
 from triage.retrieve.archive import ArchiveIndex, passage
@@ -55,6 +56,8 @@ def test_a_question_adds_what_is_missing_and_takes_out_what_was_deleted(index: I
     ), "also where the counts are equal"
     archive.all[40] = replace(archive.all[40], version=2)
     assert "lacks 1 of 40" in mended(index, model, archive), "a new reading has another text"
+    archive.all[40] = recorded(40, at=DAY + timedelta(seconds=1), line="of a database that was restored")
+    assert "lacks 1 of 40" in mended(index, model, archive), "another incident got its number"
     archive.all.clear()
     assert mended(index, model, archive) == "holds 40 that the database does not"
 
@@ -63,7 +66,7 @@ def test_the_newest_are_mended_first(index: Index, model: MiniLM) -> None:
     archive = ListArchive(*(recorded(n) for n in range(1, 31)))
     kept = ArchiveIndex(index, model, archive)
     assert kept.heal(most=10) == 20
-    assert kept.mismatch().missing == {f"{n}.1" for n in range(1, 21)}
+    assert kept.mismatch().missing == {archive.all[n].key for n in range(1, 21)}
 
 
 def test_rebuild_makes_it_anew(index: Index, model: MiniLM) -> None:

@@ -32,7 +32,8 @@ XID = ECC.evidence[0].text
 def test_an_incident_tells_what_its_cause_looks_like(store: IncidentStore, reader: KnownReader) -> None:
     incident = record(store, ECC)
     (found,) = reader.read([incident, 99, -1, 1 << 40])
-    assert (found.incident, found.key, found.fingerprint) == (incident, f"{incident}.1", "f3c0ffee")
+    assert (found.incident, found.version, found.fingerprint) == (incident, 1, "f3c0ffee")
+    assert reader.keys() == (found.key,) and found.key.startswith(f"{incident}.1.")
     assert (found.story.id, found.story.failure_type, found.story.outcome) == (str(incident), "ecc-error", "none")
     assert (found.story.error_strings, found.story.symptoms) == ((XID,), "double-bit ECC error"), "the root lines alone"
     assert found.signatures == ("xid-48",)
@@ -46,7 +47,8 @@ def test_the_latest_verdict_and_reading_stand(store: IncidentStore, reader: Know
     store.resolve(incident, Verdict("confirmed", "me", fix="swapped the GPU", worked="yes", note="quiet since"))
     store.revise(incident, replace(ECC, root_cause="Read anew."), as_json(replace(ECC, root_cause="Read anew.")))
     (found,) = reader.read([incident])
-    assert (found.key, found.story.root_cause) == (f"{incident}.2", "Read anew.")
+    assert (found.version, found.story.root_cause) == (2, "Read anew.")
+    assert reader.keys() == (found.key,)
     assert (found.past.verdict, found.worked, found.fix, found.note) == (
         "confirmed", "yes", "swapped the GPU", "quiet since",
     )  # fmt: skip
@@ -92,7 +94,9 @@ def test_of_many_the_newest_and_the_resolved_come(store: IncidentStore, reader: 
 
 def test_one_that_went_well_is_no_past_failure(store: IncidentStore, reader: KnownReader) -> None:
     healthy, failed = record(store, HEALTHY), record(store, ECC)
-    assert (reader.count(), reader.keys(), reader.keys(5)) == (1, (f"{failed}.1",), (f"{failed}.1",))
+    (key,) = [r.key for r in reader.read([failed])]
+    record(store, HEALTHY)
+    assert (reader.count(), reader.keys(), reader.keys(1)) == (1, (key,), (key,))
     assert [r.incident for r in reader.read([healthy, failed])] == [failed]
     assert [r.incident for r in reader.after(0, 5)] == [failed]
 
@@ -100,7 +104,10 @@ def test_one_that_went_well_is_no_past_failure(store: IncidentStore, reader: Kno
 def test_all_are_read_a_part_at_a_time(store: IncidentStore, reader: KnownReader) -> None:
     ids = [record(store, ECC) for _ in range(5)]
     assert [r.incident for r in reader.after(ids[1], 2)] == ids[2:4]
-    assert sorted(reader.keys(2)) == [f"{i}.1" for i in ids[3:]]
+    assert set(reader.keys(2)) == {r.key for r in reader.read(ids[3:])}
+    store.revise(ids[0], ECC, as_json(ECC))
+    newest = {r.key for r in reader.read([ids[0], ids[4]])}
+    assert set(reader.keys(2)) == newest, "an old one that was read anew is new"
     assert reader.after(ids[4], 2) == ()
 
 

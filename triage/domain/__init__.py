@@ -42,7 +42,7 @@ from triage.domain.knowledge import (
 )
 from triage.domain.labels import FileKind, Outcome, Risk, Role, Stage, Status
 from triage.domain.lines import JobLog, LogFile, LogLine, RawLine, Run, ScannedFile, ScannedRun, Template
-from triage.domain.recorded import Family, Misled, Recorded
+from triage.domain.recorded import Family, Misled, Recorded, key_of
 from triage.domain.rules import (
     SIGNATURE_PREFIX,
     JobPrint,
@@ -138,4 +138,5 @@ __all__ = [
     "Turned",
     "Way",
     "When",
+    "key_of",
 ]

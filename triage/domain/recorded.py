@@ -38,8 +38,13 @@ class Recorded:
 
     @property
     def key(self) -> str:
-        """Its name in the vector index: a new reading has another, so the two never disagree unseen."""
-        return f"{self.past.incident}.{self.version}"
+        return key_of(self.past.incident, self.version, self.past.at)
+
+
+def key_of(incident: int, version: int, created_at: datetime) -> str:
+    """Its name in the vector index. A new reading has another, and so has an incident that got the number of one that
+    is gone, as after a restore: the index and the database never disagree unseen."""
+    return f"{incident}.{version}.{int(created_at.timestamp() * 1_000_000):x}"
 
 
 @dataclass(frozen=True, slots=True)

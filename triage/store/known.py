@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, func, select
 
 from triage import domain
-from triage.domain import Family, KnownIncident, Misled, Recorded
+from triage.domain import Family, KnownIncident, Misled, Recorded, key_of
 from triage.store import attempts, clean, engine, rows
 from triage.store.base import Store, possible
 from triage.store.history import past
@@ -25,10 +25,10 @@ _LINES, _BESIDE = 6, 3  # of the cause, and of failures shown beside it, that st
 _SHOWN = 200  # past incidents shown beside the same failure, that are looked at
 _FAILED = Incident.outcome != "healthy"
 _VERSIONS = (
-    select(Diagnosis.incident_id, func.max(Diagnosis.version).label("version"))
+    select(Diagnosis.incident_id, func.max(Diagnosis.version), Incident.created_at)
     .join_from(Diagnosis, Incident)
     .where(_FAILED)
-    .group_by(Diagnosis.incident_id)
+    .group_by(Diagnosis.incident_id, Incident.created_at)
 )
 
 
@@ -40,13 +40,14 @@ class KnownReader(Store):
             return connection.scalar(select(func.count()).select_from(Incident).where(_FAILED)) or 0
 
     def keys(self, newest: int | None = None) -> tuple[str, ...]:
-        """What the vector index has to hold: of all incidents, or of the newest so many."""
+        """What the vector index has to hold: of all incidents, or of the newest so many readings, be they of old incidents."""
         with engine.reading(self._engine) as connection:
             wanted = _VERSIONS
             if newest is not None:
-                last = select(Incident.id).where(_FAILED).order_by(Incident.id.desc()).limit(newest)
+                read = select(Diagnosis.incident_id).join_from(Diagnosis, Incident).where(_FAILED)
+                last = read.order_by(Diagnosis.id.desc()).limit(newest)
                 wanted = wanted.where(Diagnosis.incident_id.in_(list(connection.scalars(last))))
-            return tuple(f"{incident}.{version}" for incident, version in connection.execute(wanted))
+            return tuple(key_of(*row) for row in connection.execute(wanted))
 
     def read(self, incidents: Collection[int]) -> tuple[Recorded, ...]:
         """Those of them that are there, each as its latest diagnosis and verdict tell it; one that went well is none."""
