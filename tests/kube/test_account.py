@@ -99,3 +99,16 @@ def test_of_nodes_what_began_while_the_job_ran() -> None:
 def test_nothing_is_said_of_nothing() -> None:
     assert account.of_pods(Chosen(), Ranks([]), {}) == ""
     assert account.of_job(None, (), (), "job ml/train") == ""
+
+
+def test_the_year_in_which_go_begins_is_no_time() -> None:
+    """And a number that is none of ours is no number."""
+    zero = "0001-01-01T00:00:00Z"
+    raw = k.pod("train-0")
+    raw["metadata"]["creationTimestamp"] = raw["status"]["startTime"] = zero
+    raw["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": "\u00b2"}}
+    pods = [read.pod(raw)]
+    assert (pods[0].created, pods[0].started, pods[0].gpus) == (None, None, 0)
+    told = event("NodeNotReady", zero)
+    assert "NodeNotReady" in account.of_nodes([], [], [told], pods, None)
+    assert "NodeNotReady" in of_pods(raw, events=(told,))

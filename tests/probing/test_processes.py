@@ -182,6 +182,12 @@ def test_processes_with_the_same_numbers_on_two_nodes_are_told_apart() -> None:
     assert ranks_of(local) == {}  # each node counts its own
 
 
+def test_numbers_that_were_given_anew_while_the_table_was_read_are_no_harm() -> None:
+    circle = [process(2, 3, "bash", RANK=0), process(3, 2, "python", RANK=0)]
+    assert {rank: p.pid for rank, p in ranks_of(circle).items()} == {0: 3}
+    assert ranks_of([process(2, 3, "bash", RANK=0), process(3, 2, "bash", RANK=0)]).keys() == {0}
+
+
 @pytest.mark.parametrize("name", ["PMIX_RANK", "RANK_ID", "OMPI_COMM_WORLD_RANK"])
 def test_ranks_of_mpirun_within_slurm(name: str) -> None:
     """srun starts the daemons of mpirun, whose numbers the ranks carry beside their own."""

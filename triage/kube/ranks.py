@@ -33,7 +33,7 @@ class Ranks:
             return None  # ranks are the launcher's own affair, and so is the output
         for container in pod.containers:
             told = (container.env.get(name, "") for name in _OF_NODE)
-            if found := next((value for value in told if value.isdigit()), ""):
+            if found := next((value for value in told if value.isdecimal()), ""):
                 return int(found)
         return self._by_labels(pod)
 
@@ -47,29 +47,29 @@ class Ranks:
         labels = pod.labels
         if _JOB_INDEX in labels:
             within = _completion(pod)
-            if len(self._replicated) != 1 or not labels[_JOB_INDEX].isdigit() or within is None:
+            if len(self._replicated) != 1 or not labels[_JOB_INDEX].isdecimal() or within is None:
                 return None
             return int(labels[_JOB_INDEX]) * self._per_job + within
         if (found := _completion(pod)) is not None:
             return found
-        if labels.get(_REPLICA, "").isdigit():
+        if labels.get(_REPLICA, "").isdecimal():
             index = int(labels[_REPLICA])
             return index if _role(pod) == "master" else index + self._masters
         index_of = labels.get(_TASK_INDEX) or pod.annotations.get(_TASK_INDEX, "")
-        return int(index_of) if len(self._tasks) == 1 and index_of.isdigit() else None
+        return int(index_of) if len(self._tasks) == 1 and index_of.isdecimal() else None
 
 
 def _processes(container: Container, pod: Pod) -> int:
     """Ranks that one container runs: as its launcher is told, else one a GPU."""
     said = next((value for name in _PROCESSES if (value := container.env.get(name, ""))), "")
-    if said.isdigit():
+    if said.isdecimal():
         return int(said)
     return max(1, container.gpus or (pod.gpus if said in ("auto", "gpu") else 0))
 
 
 def _completion(pod: Pod) -> int | None:
     said = pod.labels.get(_COMPLETION) or pod.annotations.get(_COMPLETION, "")
-    return int(said) if said.isdigit() else None
+    return int(said) if said.isdecimal() else None
 
 
 def _role(pod: Pod) -> str:

@@ -223,12 +223,13 @@ def _number(raw: Json, name: str) -> int | None:
 
 
 def _whole(text: str) -> int:
-    return int(text) if text.isdigit() else 0
+    return int(text) if text.isdecimal() else 0
 
 
 def _time(raw: Json, name: str) -> datetime | None:
+    """None for the year 1 too, which is how Go writes that there is no time."""
     try:
         found = datetime.fromisoformat(_text(raw, name))
     except ValueError:
         return None
-    return found if found.tzinfo is not None else None
+    return found if found.tzinfo is not None and 1970 <= found.year < 9999 else None

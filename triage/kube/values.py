@@ -48,7 +48,7 @@ class Container:
     @property
     def gpus(self) -> int:
         found = [value for name, value in self.limits.items() if name.endswith(("/gpu", "/gpu.shared", ".gpu"))]
-        return sum(int(value) for value in found if value.isdigit())
+        return sum(int(value) for value in found if value.isdecimal())
 
     @property
     def ran(self) -> bool:

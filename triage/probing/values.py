@@ -188,10 +188,10 @@ def ranks_of(processes: Iterable[Process]) -> dict[int, Process]:
 def _own(mine: list[Process]) -> Process:
     places = {(process.node, process.pid) for process in mine}
     tops = [process for process in mine if (process.node, process.ppid) not in places]
-    at = min(tops, key=lambda p: p.start)
-    while at.comm in WRAPPERS:
+    at = min(tops or mine, key=lambda p: p.start)  # a number that was given anew while we read makes a circle
+    for _ in mine:
         below = [p for p in mine if (p.node, p.ppid) == (at.node, at.pid) and p.comm not in PIPES]
-        if not below:
+        if at.comm not in WRAPPERS or not below:
             break
         at = max(below, key=lambda p: (p.start, p.pid))
     return at

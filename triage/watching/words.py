@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from triage.text import signal_name
 
 
@@ -17,5 +15,5 @@ def span(seconds: float) -> str:
 
 def ended(status: int) -> str:
     """Of a process, by what wait() gives: "exit code 1", "killed by SIGKILL"."""
-    code = os.waitstatus_to_exitcode(status)
-    return f"exit code {code}" if code >= 0 else f"killed by {signal_name(-code)}"
+    number = status & 0x7F
+    return f"killed by {signal_name(number)}" if number else f"exit code {status >> 8}"
