@@ -30,6 +30,10 @@ def knowledge() -> Knowledge:
         ("amrex::Abort::3::MLMG failed to converge !!!", "runtime-error", "config-error"),
         ("ERROR: LoadError: UndefVarError: `dt` not defined", "name-error", "software-bug"),
         ("[3]PETSC ERROR: --------------------- Error Message ------------\n[3]PETSC ERROR: Out of memory. Allocated 12", "host-out-of-memory", "resource-exhaustion"),
+        ("FATAL from PE    62: soil DOES NOT EXIST INPUT/soil_type.tile1.nc", "file-not-found", "config-error"),
+        ("[0] ARMCI Error: not enough memory for 12 doubles", "host-out-of-memory", "resource-exhaustion"),
+        ("forrtl: Input/output error\nforrtl: severe (38): error during write, unit 20, file /s/restart.0012", "storage-error", "dependency-failure"),
+        (" line          391 NetCDF: No such file or directory", "file-not-found", "config-error"),
     ],
 )  # fmt: skip
 def test_the_words_of_a_program_tell_the_kind(knowledge: Knowledge, words: str, kind: str, cause: str) -> None:
@@ -47,6 +51,14 @@ def test_an_end_in_words_that_no_signature_knows_is_of_their_kind(knowledge: Kno
     assert (d.outcome, d.failure_type, d.status) == ("failed", "file-not-found", "hypothesis")
     d = judge(job("reading\nError: the moon is not blue"), knowledge)
     assert (d.outcome, d.failure_type, d.status) == ("failed", "unknown", "unknown")
+
+
+@pytest.mark.parametrize(
+    "words", ["aborting job:", "time step 12 residual error: 1.2e-3", "STEP 12 done", "PIO: opening restart.nc"]
+)
+def test_lines_above_an_abort_that_say_nothing_of_it_are_not_its_reason(knowledge: Knowledge, words: str) -> None:
+    d = judge(job(f"solver starts\n{words}\n{ABORT}"), knowledge)
+    assert (d.failure_type, d.status, d.evidence[0].line) == ("runtime-error", "hypothesis", 3)
 
 
 @pytest.mark.parametrize("words", ["Unknown error", "error 12 in step 3", "Could not find trapping x locations", ""])

@@ -19,11 +19,13 @@ _KINDS: tuple[tuple[str, str, str], ...] = (
         "resource-exhaustion",
     ),
     (r"stale (?:NFS )?file handle|transport endpoint|input/output error|remote I/O error", "storage-error", "dependency-failure"),
+    (r"error during (?:write|read)\b", "os-error", "dependency-failure"),
     (r"connection (?:refused|reset|timed out)|no route to host|name or service not known", "connection-error", "network-failure"),
     (r"too many open files|resource temporarily unavailable|unable to fork", "os-error", "resource-exhaustion"),
     (r"permission denied|operation not permitted|read-only file system", "permission-error", "config-error"),
     (r"UndefVarError|object '\w[\w.]{0,60}' not found|could not find function|[Uu]ndefined (?:function|variable)", "name-error", "software-bug"),
     (r"ArgumentError: Package \w+ |there is no package called|package or namespace load failed", "import-error", "config-error"),
+    (r"variable .{0,60}(?:not found|does not exist|is missing)", "key-error", "data-error"),
     (r"\bMethodError\b|non-numeric argument", "type-error", "software-bug"),
     (r"\bBoundsError\b|subscript out of bounds|index exceeds|array bound|out of bounds|outside the expected range", "index-error", "software-bug"),
     (r"\bDimensionMismatch\b|dimensions? (?:must agree|mismatch|of arrays)|non-conformable", "value-error", "software-bug"),
@@ -36,6 +38,7 @@ _KINDS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"no such file|(?:file|path|directory)\b.{0,120}\b(?:not found|does not exist|doesn't exist|is missing|not present)|file not found|"
+        r"(?:\w/|[/.])\S{0,120}(?:not found|does not exist)|does not exist\b.{0,80}\w[/.]\w|"
         r"(?:cannot|can't|can not|could ?n[o']t|could not|unable to|failed to) (?:open\b|(?:find|locate|read|access)\b.{0,60}(?:file|path|director|library|\w\.\w|/))|fichier .{0,80}introuvable",
         "file-not-found",
         "config-error",

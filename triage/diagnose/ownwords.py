@@ -30,7 +30,13 @@ _STEP: dict[str, Any] = {
 }
 _BEFORE, _AFTER = 60, 8  # lines around an abort in which the program's words about it stand; buffers mix them
 _OWN_WORDS = re.compile(
-    r"^[^\w\[]{0,8}(?:\[?\d{1,6}\]?:? ?)?[^\w\[]{0,8}(?:[\w./-]{1,40}: ?){0,2}(?:fatal )?(?:error|fatal|abort(?:ed|ing)?|erreur|fehler|errore)\b(?!_)",
+    r"^[^\w\[]{0,8}(?:\[?\d{1,6}\]?:? ?)?[^\w\[]{0,8}(?:[\w./-]{1,40}: ?){0,2}(?:(?-i:[A-Z][\w/]{1,20} ){1,2}error(?= ?[:(])|(?:fatal )?(?:error|fatal|abort(?:ed|ing)?|erreur|fehler|errore)\b(?!_))",
+    re.IGNORECASE,
+)
+_REPEATS = re.compile(r"^(?:\[\w*\]: )?aborting job:?\s*$")  # MPICH, above what it has said before
+_JUST_ABOVE = 5  # lines above an abort in which an error in other words is taken for its reason
+_BAD_WORD = re.compile(
+    r"\b(?:error|fail(?:ed|ure)|cannot|can't|could not|unable to|invalid|not found|no such|missing|exceed(?:s|ed)|nan|diverg\w+)\b(?! ?[:=] ?[\d.+-])",
     re.IGNORECASE,
 )
 _TOLD_TO_END = re.compile(r"\bsig(?:nal|term|int|usr)|\bterminat|\binterrupt|\bcancel", re.IGNORECASE)
@@ -47,6 +53,9 @@ _PLACE = re.compile(r"^\W{0,8}(?:FATAL CALLED FROM|Source (?:code )?file|MPI ran
 _WORDED = frozenset(
     {"program.fatal", "program.own-words", "fortran.runtime-error", "julia.error"}
 )  # what follows tells more
+_RUNTIME = re.compile(
+    r"^\s{0,4}(?:\d{1,6}: ?)?forrtl: (?!severe|error|info|warning)"
+)  # what the system said, above the code
 _READ_ON = 3  # lines that one reason may run over
 
 OWN_WORDS = Signature(
@@ -105,7 +114,8 @@ def _read(best: Best, log: JobLog) -> None:
 def _messages(finding: Finding, why: LogLine | None, lines: Sequence[LogLine]) -> list[str]:
     """The message in one line, then with those that it runs over into."""
     if why is None:
-        return [finding.line.text]
+        above = [line.text for line in lines if line.number == finding.line.number - 1 and _RUNTIME.match(line.text)]
+        return [*above, finding.line.text]
     below = [line for line in lines if why.number <= line.number < why.number + _READ_ON]
     return [why.text, " ".join(line.text.strip() for line in below)]
 
@@ -139,9 +149,12 @@ def _words_before_abort(best: Best, file: LogFile) -> None:
     if any(low <= number <= high for number in known):
         return
     named = {rank for n in aborts if (rank := here[n].groups.get("rank"))}
-    for line in file.lines:
-        if low <= line.number <= high and line.number not in here and _says_why(line):
-            best[(file.name, line.number)] = Finding(line, OWN_WORDS, _rank(line, named))
+    beside = [line for line in file.lines if low <= line.number <= high and line.number not in here]
+    said = [line for line in beside if _says_why(line)]
+    if not said and here[min(aborts)].signature.id == "mpi.abort":
+        said = [line for line in beside if -_JUST_ABOVE <= line.number - min(aborts) < 0 and _sounds_bad(line)][-1:]
+    for line in said:
+        best[(file.name, line.number)] = Finding(line, OWN_WORDS, _rank(line, named))
 
 
 def _rank(line: LogLine, named: set[str]) -> dict[str, str]:
@@ -154,7 +167,17 @@ def _rank(line: LogLine, named: set[str]) -> dict[str, str]:
 
 def _says_why(line: LogLine) -> bool:
     own = line.level in ("error", "fatal") or bool(_OWN_WORDS.match(split(line.text)[1][:200]))
-    return own and line.rule is None and line.program != "slurm" and not _TOLD_TO_END.search(line.text)
+    return (
+        own
+        and line.rule is None
+        and line.program != "slurm"
+        and not (_TOLD_TO_END.search(line.text) or _REPEATS.match(line.text))
+    )
+
+
+def _sounds_bad(line: LogLine) -> bool:
+    routine = line.rule is not None or line.level in ("info", "debug") or line.program == "slurm"
+    return not routine and bool(_BAD_WORD.search(line.text)) and not _REPEATS.match(line.text)
 
 
 def reason(finding: Finding, lines: Sequence[LogLine]) -> LogLine | None:
