@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from tests.chat.talks import LOST_GPU, asker, case, cited, done, fresh, notes, said, subject, talk
-from triage.chat.values import Event
+from triage.chat.values import Event, Subject
 from triage.redact import LineRedactor
+from triage.store.values import IncidentSummary, StoredIncident, Verdict
 
 QUESTIONS = [
     "why?", "is it the node or my code?", "what should I do?", "which nodes do I drain?", "is it safe to restart?", "when did it start?",
@@ -277,3 +280,44 @@ def test_a_traceback_and_a_time_of_day_are_shown() -> None:
 def test_the_cause_reads_whole_without_the_lines_that_are_cited_below() -> None:
     assert "GPU fell off the bus (Xid 79) on rank 11 (gpu-042). What followed" in said(ask("why?"))
     assert "waited: `11: [rank11]: For debugging" in said(ask("why?"))
+
+
+def test_whether_it_was_a_rank_is_said_before_its_lines() -> None:
+    assert said(ask("was it rank 11?")).startswith("Rank 11 is suspected:")
+    assert said(ask("did rank 3 crash?")).startswith("No line blames rank 3.")
+    assert "Rank 99 is nowhere in this log; ranks that speak: 0-15." in said(ask("was it rank 99?"))
+    assert said(ask("show me rank -3")) == "-3 is no rank.\n" and not cited(ask("show me rank -3"))
+
+
+def test_a_node_that_is_nowhere_is_said() -> None:
+    assert said(ask("is gpu-777 bad?")).startswith("gpu-777 is nowhere in this log; there are nodes gpu-041, gpu-042")
+
+
+def test_of_a_checkpoint_that_the_log_names_it_is_not_known_whether_it_is_complete() -> None:
+    assert "triage recover checkpoints DIR" in said(ask("is the checkpoint ok?"))
+
+
+def refuted() -> Subject:
+    of = subject()
+    told = {
+        k: str(of.result[k]) for k in ("outcome", "failure_type", "category", "root_cause_class", "status", "action")
+    }
+    summary = IncidentSummary(7, datetime(2026, 1, 1, tzinfo=UTC), "GPU fell off the bus", **told)
+    verdict = Verdict("rejected", "ada", cause="somebody pulled the cable")
+    return replace(of, stored=StoredIncident(summary, of.result, verdicts=(verdict,)))
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["why?", "is it the node or my code?", "what should I do?", "which nodes do I drain?", "is it safe to restart?", "how sure are you?",
+     "is gpu-042 bad?", "was it rank 11?", "/next", "write the handover"],
+)  # fmt: skip
+def test_what_a_person_said_instead_stands_before_what_rests_on_the_diagnosis(question: str) -> None:
+    text = said(asker(talk(refuted()))(question))
+    assert "ada rejected this diagnosis: somebody pulled the cable." in text[:200]
+
+
+def test_by_a_refuted_diagnosis_no_node_is_drained_and_no_restart_is_safe() -> None:
+    ask = asker(talk(refuted()))
+    for question in ("which nodes do I drain?", "is it safe to restart?"):
+        assert "$ " not in said(ask(question)), question

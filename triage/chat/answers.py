@@ -66,6 +66,8 @@ def by_code(subject: Subject, intent: str, said: str, desk: Desk) -> Iterator[Ev
             yield from on_cause.could_it_be(subject, desk.labels, said)
         case "todo":
             yield from on_remedy.what_to_do(subject, desk.labels)
+        case "rank":
+            yield from on_log.about_rank(subject, said)
         case "node":
             yield from on_log.about_node(subject, said)
         case "log":

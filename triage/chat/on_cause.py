@@ -14,7 +14,7 @@ from triage.chat.said import (
     of_ids,
     of_role,
     ranks_of,
-    refuted,
+    said_instead,
     say,
     sentence,
     unquoted,
@@ -44,8 +44,7 @@ def why(subject: Subject) -> Iterator[Event]:
     if not failed(r):
         yield from healthy(subject)
         return
-    if against := refuted(subject.stored):
-        yield say(against)
+    yield from said_instead(subject)
     yield say(f"{r['failure_type']}, {STATUS[r['status']]}.")
     yield say(cause(subject, whole=True))
     chain = of_ids(subject, r.get("chain", ())) or of_role(subject, "root", "cascade")
@@ -72,6 +71,7 @@ def whose_fault(subject: Subject) -> Iterator[Event]:
     if not failed(r):
         yield from healthy(subject)
         return
+    yield from said_instead(subject)
     if side is None or r["status"] == "unknown":
         yield say(f"Unknown: the evidence does not tell the node from the code. {cause(subject)}")
     else:
@@ -127,6 +127,7 @@ def _to_settle(r: Mapping[str, Any]) -> Iterator[Event]:
 
 def how_sure(subject: Subject) -> Iterator[Event]:
     r = subject.result
+    yield from said_instead(subject)
     yield say(f"{r['failure_type']} is {STATUS[r['status']]}.")
     roots, followed = of_role(subject, "root"), of_role(subject, "cascade")
     yield say(

@@ -10,7 +10,7 @@ from typing import Any
 from triage.agents.tools.kit import ToolError
 from triage.agents.tools.on_log import LogTools
 from triage.chat import places
-from triage.chat.said import cite, cited, of_role, ranks_of, say, whose
+from triage.chat.said import cite, cited, of_role, ranks_of, said_instead, say, whose
 from triage.chat.values import Cited, Event, Note, OpenedLog, Subject
 from triage.domain import LogFile, LogLine
 from triage.errors import TriageError
@@ -82,6 +82,9 @@ def around_failure(subject: Subject, said: str) -> Iterator[Event]:
     if rank:
         yield from of_rank(subject, int(rank[1]))
         return
+    if odd := places.NO_RANK.search(said):
+        yield say(f"{odd[1]} is no rank.")
+        return
     name = places.named(subject, said)
     if name and name in subject.result.get("files", ()):
         yield from of_file(subject, name)
@@ -96,7 +99,12 @@ def around_failure(subject: Subject, said: str) -> Iterator[Event]:
 def about_node(subject: Subject, said: str) -> Iterator[Event]:
     """Whether a node that a question names is blamed, and by which lines."""
     node = places.named(subject, said)
+    if not node:
+        asked = next((word for word in said.strip(" ?!.").split() if re.search(r"\d", word)), said)
+        yield say(f"{asked} is nowhere in this log{places.there(subject)}.")
+        return
     mine = [e for e in subject.evidence if e.get("node") == node or node in e["text"]]
+    yield from said_instead(subject)
     if node in subject.result["suspects"]["nodes"]:
         yield say(f"{node} is suspected:")
         yield from cite(mine)
@@ -106,6 +114,22 @@ def about_node(subject: Subject, said: str) -> Iterator[Event]:
         yield from cite(mine, 3)
     else:
         yield from of_node(subject, node)
+
+
+def about_rank(subject: Subject, said: str) -> Iterator[Event]:
+    """The same of a rank."""
+    found = places.RANK.search(said)
+    rank = int(found[1]) if found else -1
+    mine = [e for e in subject.evidence if rank in ranks_of(e)]
+    suspected = rank in subject.result["suspects"]["ranks"]
+    yield from said_instead(subject)
+    if suspected or mine:
+        yield say(f"Rank {rank} is suspected:" if suspected else f"No line blames rank {rank}. These are of it:")
+        yield from cite(mine, 4)
+    if not mine:
+        if not suspected:
+            yield say(f"No line blames rank {rank}.")
+        yield from of_rank(subject, rank)
 
 
 def log(subject: Subject, what: str, line: str = "") -> Iterator[Event]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from triage.chat.said import STATUS, cause, cite, failed, names, of_role, say, sentence
+from triage.chat.said import STATUS, cause, cite, failed, names, of_role, refuted, say, sentence
 from triage.chat.values import Event, Subject
 from triage.report import course
 from triage.store.values import Verdict
@@ -153,6 +153,8 @@ def handover(subject: Subject) -> Iterator[Event]:
     title = f"Handover: incident {subject.incident}" if subject.incident is not None else "Handover"
     yield say(f"## {title}, {r['outcome']}: {r['failure_type']} ({r['status']})")
     yield say("")
+    if wrong := refuted(subject.stored):
+        yield say(f"- **Wrong**: {wrong} What follows is that diagnosis.")
     job = f"job {r['job']}; " if r.get("job") else ""
     yield say(f"- **What**: {job}{cause(subject, whole=True)}")
     yield say(f"- **Sure?** {STATUS[r['status']]}; class {r['root_cause_class']}.")

@@ -15,6 +15,7 @@ from triage.chat.said import (
     of_ids,
     of_role,
     refuted,
+    said_instead,
     say,
     sentence,
     steps_with_command,
@@ -40,8 +41,7 @@ _ENDED = "Nothing speaks against it: it was ended from outside, and nothing fail
 
 def what_to_do(subject: Subject, labels: Taxonomy) -> Iterator[Event]:
     r = subject.result
-    if against := refuted(subject.stored):
-        yield say(against)
+    yield from said_instead(subject)
     yield say(f"{r['action']}: {sentence(labels.actions.get(r['action'], ''))}")
     if r["status"] in ("hypothesis", "unknown") and failed(r):
         yield say(f"The cause is {STATUS[r['status']]}; so look before you change anything.")
@@ -67,6 +67,7 @@ def next_step(subject: Subject, done: int) -> Iterator[Event]:
         yield say("No further step." if steps else "There are no steps.")
         return
     step = steps[done]
+    yield from said_instead(subject)
     yield from _step(done + 1, step)
     if step.get("why"):
         yield say(f"   why: {sentence(step['why'])}")
@@ -79,6 +80,10 @@ def which_nodes(subject: Subject) -> Iterator[Event]:
     """Those to drain: only what a line blames, never a guess."""
     r = subject.result
     nodes = list(r["suspects"]["nodes"])
+    if refuted(subject.stored):
+        yield from said_instead(subject)
+        yield say(f"So none by this diagnosis{f', which suspected {names(nodes)}' if nodes else ''}.")
+        return
     if not nodes:
         seen = sorted({e["node"] for e in subject.evidence if e.get("node")})
         where = (
@@ -115,6 +120,11 @@ def _speaks_of(e: Mapping[str, Any], node: str) -> bool:
 
 def restart(subject: Subject) -> Iterator[Event]:
     r = subject.result
+    if refuted(subject.stored):
+        yield from said_instead(subject)
+        yield say("Go by that: this diagnosis does not tell whether a restart is safe.")
+        yield from _from_where(r)
+        return
     nodes = names(r["suspects"]["nodes"]) or "the suspect nodes (which ones, no line says)"
     ended = r["action"] == "none" and r["outcome"] == "interrupted"
     answer = _ENDED if ended else _RESTART.get(r["action"], f"The action is {r['action']}.")
@@ -173,3 +183,7 @@ def progress(subject: Subject) -> Iterator[Event]:
         if parts
         else "Unknown: the log tells no step, checkpoint or stage."
     )
+    if any(part.startswith("last checkpoint") for part in parts):
+        yield say(
+            "Whether that checkpoint is complete the log does not tell: `triage recover checkpoints DIR` looks at it."
+        )

@@ -16,6 +16,8 @@ TRACEBACK = re.compile(r"(?i)\b(?:traceback|stack ?trace|exception|call stack)\b
 CLOCK = re.compile(r"(?<![\d:])(\d{1,2}:\d\d(?::\d\d)?)(?![\d:])")
 RANK = re.compile(r"(?i)\b(?:rank|ranks|r)[ #:=]{0,2}(\d{1,7})\b")
 
+NO_RANK = re.compile(r"(?i)\branks?[ #:=]{1,2}(-\d+)")
+
 
 def named(subject: Subject, said: str) -> str:
     """The file or node that a question names."""

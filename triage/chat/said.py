@@ -110,3 +110,9 @@ def refuted(stored: StoredIncident | None) -> str:
     parts = (last.failure_type, last.cause, f"fixed by: {last.fix} ({how})" if last.fix else "")
     told = "; ".join(filter(None, parts)) if last.verdict == "corrected" else last.cause or last.note
     return sentence(f"{last.who} {last.verdict} this diagnosis" + (f": {told}" if told else ""))
+
+
+def said_instead(subject: Subject) -> Iterator[Event]:
+    """Said first, before anything that rests on the diagnosis."""
+    if said := refuted(subject.stored):
+        yield say(said)
