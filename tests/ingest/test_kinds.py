@@ -45,6 +45,8 @@ TEXTS = {
     "kubernetes": [
         "Name:             train-worker-0\nNamespace:        ml\nPriority:         0\nNode:             gpu-7",
         "LAST SEEN   TYPE      REASON      OBJECT       MESSAGE\n2m  Warning  OOMKilling  node/n1  Memory",
+        "42m  Normal   Started  pod/t-0  Started container main\n3m (x2 over 5m)  Warning  Evicted  pod/t-0  The node was low on resource",
+        "ml   43m  Warning  FailedMount  pod/t-0  MountVolume.SetUp failed\nml   1m  Normal  Completed  job/t  Job completed",
         "NAME             READY   STATUS      RESTARTS   AGE\ntrain-worker-0   0/1     OOMKilled   0          3m",
         "apiVersion: v1\nkind: Pod\nmetadata:\n  name: train-worker-0",
         '{\n    "apiVersion": "v1",\n    "kind": "PodList"',

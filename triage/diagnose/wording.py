@@ -12,6 +12,7 @@ from triage.domain import Evidence, Suspects
 from triage.evidence.collectives import Collectives
 from triage.evidence.match import Finding
 from triage.regex import compile_pattern
+from triage.structured import readings
 from triage.text import middle_cut, rank_ranges
 
 QUOTE = 240
@@ -38,8 +39,10 @@ def who(findings: Sequence[Finding]) -> str:
 
 def quote(finding: Finding) -> str:
     """The telling part of a line: from where the signature matched, at most QUOTE characters; cut in the middle."""
-    text = finding.line.text
-    start = next((m.start() for p in finding.signature.patterns if (m := compile_pattern(p).search(text))), 0)
+    patterns = [compile_pattern(p) for p in finding.signature.patterns]
+    wrapped = (text for text in readings(finding.line.text) if any(p.search(text) for p in patterns))
+    text = next(wrapped, finding.line.text)
+    start = next((m.start() for p in patterns if (m := p.search(text))), 0)
     if len(text) - start < QUOTE // 2:
         start = max(0, min(start, len(text) - QUOTE))
     short = middle_cut(re.sub(r"\s+", " ", text[start : start + _READ]).strip(), QUOTE)

@@ -8,6 +8,7 @@ from typing import Any
 
 from triage.domain import LogFile, LogLine, Signature
 from triage.regex import PatternSet, compile_pattern, erase
+from triage.structured import TELLING, readings
 from triage.text import is_cut
 
 # Lines that no signature names but that evidence is built of: they are kept like lines that a signature matches.
@@ -17,6 +18,7 @@ STRUCTURAL = (
     r"The above exception was the direct cause|During handling of the above exception",
     r"^(?:\S+ )?(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Interrupt)(?::|$)",
     r"flight recorder: (?:unfinished |group=)",
+    *TELLING,
 )
 
 
@@ -53,20 +55,25 @@ class Matcher:
     def match(self, line: LogLine, kind: str = "job") -> list[Finding]:
         """Every signature that fires on the line, the most specific first."""
         found: dict[int, Finding] = {}
-        for hit in self._set.match(line.text):
-            index = self._owner[hit]
-            signature = self.signatures[index]
-            if index in found or (signature.kinds and kind not in signature.kinds):
-                continue
-            if any(self._regex(p).search(line.text) for p in signature.unless):
-                continue
-            regex = self._regex(self.patterns[hit])
-            match = regex.search(line.text)
-            groups = {k: v for k, v in match.groupdict().items() if v} if match else {}
-            if "node" in groups and match and _no_name(line.text, *match.span(regex.groupindex["node"])):
-                del groups["node"]
-            found[index] = Finding(line, signature, groups)
+        for text in (line.text, *readings(line.text)):
+            for hit in self._set.match(text):
+                index = self._owner[hit]
+                signature = self.signatures[index]
+                if index in found or (signature.kinds and kind not in signature.kinds):
+                    continue
+                if any(self._regex(p).search(text) for p in signature.unless):
+                    continue
+                found[index] = Finding(line, signature, self._groups(hit, text))
         return sorted(found.values(), key=lambda f: -f.signature.weight)
+
+    def _groups(self, hit: int, text: str) -> dict[str, str]:
+        """What the pattern names in the text."""
+        regex = self._regex(self.patterns[hit])
+        match = regex.search(text)
+        groups = {k: v for k, v in match.groupdict().items() if v} if match else {}
+        if "node" in groups and match and _no_name(text, *match.span(regex.groupindex["node"])):
+            del groups["node"]
+        return groups
 
     def find(self, files: Iterable[LogFile]) -> list[Finding]:
         """All findings of a job, file by file in line order."""

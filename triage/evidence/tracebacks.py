@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from triage.domain import LogLine
 from triage.heads import split
+from triage.structured import readings
 
 _START = re.compile(r"Traceback \(most recent call last\):?\s*$")
 _FRAME = re.compile(
@@ -76,9 +77,9 @@ def find_tracebacks(lines: Iterable[LogLine]) -> list[Traceback]:
 def _scan(lines: Iterable[LogLine]) -> Iterator[Traceback]:
     opened: dict[str, _Open] = {}
     last: dict[str, tuple[Traceback, str]] = {}  # stream -> last finished one and the link word seen since
-    for line in lines:
-        stream, body = split(line.text)
-        if _START.search(line.text):
+    for line, text in _read(lines):
+        stream, body = split(text)
+        if _START.search(text):
             previous, link = last.get(stream, (None, ""))
             opened[stream] = _Open(line, previous=previous if link else None, link=link)
             continue
@@ -93,6 +94,13 @@ def _scan(lines: Iterable[LogLine]) -> Iterator[Traceback]:
             yield done
         if done is not None or current.lines > MAX_LINES:
             del opened[stream]
+
+
+def _read(lines: Iterable[LogLine]) -> Iterator[tuple[LogLine, str]]:
+    """Each line with its text, or with each of those that it wraps."""
+    for line in lines:
+        for text in readings(line.text) or (line.text,):
+            yield line, text
 
 
 def _advance(current: _Open, line: LogLine, body: str, stream: str) -> Traceback | None:

@@ -31,6 +31,10 @@ _KUBERNETES = re.compile(
     r"|^apiVersion: [\w./]+\s*$|^\s*\"apiVersion\": \"|^  Type\s+Reason\s+Age\s+From\s+Message",
     re.MULTILINE,
 )
+# A row of `kubectl get events` without the head, as a filter leaves it.
+_EVENT = re.compile(
+    r"(?:[a-z0-9][a-z0-9-]{0,62}\s{1,40})?(?:\d{1,5}[dhms]){1,4}(?: \(x\d{1,6} over \S{1,20}\))?\s{1,40}(?:Normal|Warning)\s{1,40}[A-Z]\w{2,60}\s{1,40}[a-z]{2,60}/\S"
+)
 _FABRIC_LINE = re.compile(
     r".{0,60}\[tid \d+\]|.{0,60}\b(?:[Ff]abric ?[Mm]anager|NVSwitch|SXid)\b|-[IWE]- |Port (?:GUID|state|physical state|xmit)|# Port counters"
     r"|CA '\w+'|\s+(?:Link layer|Base lid|Port \d+:)"
@@ -81,7 +85,9 @@ def _is_sacct(_: str, text: str, lines: Sequence[str]) -> bool:
 
 
 def _is_kubernetes(_: str, __: str, lines: Sequence[str]) -> bool:
-    return bool(_KUBERNETES.search("\n".join(lines[:40]))) and not any("Traceback" in line for line in lines[:40])
+    if any("Traceback" in line for line in lines[:40]):
+        return False
+    return bool(_KUBERNETES.search("\n".join(lines[:40]))) or _share(lines, _EVENT) >= 0.6
 
 
 def _is_stacks(_: str, __: str, lines: Sequence[str]) -> bool:
