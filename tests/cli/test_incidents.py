@@ -303,6 +303,18 @@ def test_an_incident_that_is_not_there(store: IncidentStore) -> None:
         run("show", "9")
 
 
+def test_an_incident_is_forgotten_when_told_so(store: IncidentStore) -> None:
+    with pytest.raises(
+        UsageError, match="nothing was forgotten: nobody can be asked here; --yes forgets without asking"
+    ):
+        run("forget", "2")
+
+    assert run("forget", "2", "--yes").stdout == "incident 2 is forgotten\n"
+    assert [s.id for s in store.list()] == [3, 1]
+    with pytest.raises(NotFoundError, match="no incident 2"):
+        run("forget", "2", "--yes")
+
+
 def test_a_number_below_one_is_no_option(triage: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     done = triage("incidents", "show", "-5")
 

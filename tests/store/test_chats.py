@@ -94,8 +94,7 @@ def test_a_forgotten_incident_takes_its_conversations_along(chats: ChatStore, st
     chats.ask(history, "what fails most?")
     chats.ask(history, f"/open {incident}", incident)
 
-    with store._engine.begin() as connection:
-        connection.execute(sa.text("DELETE FROM incident"))
+    store.forget(incident)
 
     with pytest.raises(NotFoundError):
         chats.get(about)

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 from typer.testing import CliRunner
 
 from tests.store.processes import ROOT
 from tests.store.samples import ECC, OOM, as_json
 from triage.cli.incidents import app
-from triage.errors import NotFoundError
 from triage.store import migrate, schema
 from triage.store.incidents import IncidentStore
 from triage.store.values import JobRef
@@ -43,14 +38,6 @@ def test_the_queries_answer(store: IncidentStore) -> None:
         assert connection.exec_driver_sql(types).all() == [("ecc-error", 2, 3.0), ("out-of-memory", 1, 1.5)]
 
 
-def python3(command: str, folder: Path) -> None:
-    """A `python3 -c '...'` of the page, with this Python."""
-    code = re.fullmatch(r"python3 -c '(.*)'\n", command)
-    assert code
-    environment = {**os.environ, "TRIAGE_HOME": str(folder)}
-    subprocess.run([sys.executable, "-c", code[1]], cwd=folder, env=environment, check=True)
-
-
 def test_the_back_up_holds_what_was_just_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     backup, restore = (line.split("#")[0].split()[2:] for line in blocks("sh", "backup")[0].splitlines())
@@ -63,19 +50,6 @@ def test_the_back_up_holds_what_was_just_written(tmp_path: Path, monkeypatch: py
     assert CliRunner().invoke(app, restore).stdout == "1 incident restored from triage-copy.db\n"
     with IncidentStore.open(f"sqlite:///{tmp_path}/two/triage.db") as copy:
         assert copy.get(1).result["failure_type"] == "ecc-error"
-
-
-def test_a_forgotten_incident_leaves_no_row(tmp_path: Path) -> None:
-    with IncidentStore.open(f"sqlite:///{tmp_path}/triage.db") as store:
-        store.record(ECC, as_json(ECC))
-        python3(blocks("sh", "DELETE")[0], tmp_path)
-
-        with pytest.raises(NotFoundError):
-            store.get(1)
-        with store._engine.connect() as connection:
-            for table in schema.METADATA.sorted_tables:
-                assert connection.scalar(sa.select(sa.func.count()).select_from(table)) == 0
-        assert store.record(ECC, as_json(ECC)) == 2  # and its number is not given again
 
 
 @pytest.mark.service

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -13,7 +14,7 @@ import triage
 from tests.store.samples import ECC, HUNG, OOM, PROMPTS, as_json
 from triage.domain import Evidence, ModelCall, Suspects
 from triage.errors import NotFoundError, StoreError, UsageError
-from triage.store import tables
+from triage.store import schema, tables
 from triage.store.incidents import IncidentStore
 from triage.store.values import Feedback, Filters, IncidentSummary, JobRef, Verdict
 
@@ -375,3 +376,31 @@ def test_calls_of_models_the_knowledge_and_the_rules_are_kept(store: IncidentSto
     ]
     diagnosis = rows(store, tables.Diagnosis)[0]
     assert (diagnosis["learned_rules"], diagnosis["seconds"]) == ('["learned.3"]', 0.25)
+
+
+def test_a_forgotten_incident_leaves_no_row_and_no_number(store: IncidentStore) -> None:
+    for job in ("4711", "4711", "4712"):
+        store.record(ECC, as_json(ECC), JobRef(job, "pretrain-of-jane"))
+    store.resolve(1, Verdict("confirmed", "jane"))
+
+    assert store.forget(1) == ()
+    assert [s.id for s in store.list(Filters(job="4711"))] == [2], "their job is of another incident too"
+    assert store.forget(2) == store.forget(3) == ()
+    with store._engine.connect() as connection:
+        for table in schema.METADATA.sorted_tables:
+            assert connection.scalar(sa.select(sa.func.count()).select_from(table)) == 0, table.name
+    assert store.record(ECC, as_json(ECC)) == 4, "its number is not given again"
+    with pytest.raises(NotFoundError, match="no incident 1;"):
+        store.forget(1)
+
+
+def test_nothing_of_a_forgotten_incident_is_left_in_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "triage.db"
+    told = dataclasses.replace(ECC, root_cause="the riser of jane.doe in rack 7")
+    with IncidentStore.open(f"sqlite:///{file}") as store:
+        store.record(told, as_json(told))
+        store.record(OOM, as_json(OOM))
+    assert b"jane.doe" in file.read_bytes()
+    with IncidentStore.open(f"sqlite:///{file}") as store:
+        store.forget(1)
+    assert b"jane.doe" not in b"".join(each.read_bytes() for each in tmp_path.iterdir())

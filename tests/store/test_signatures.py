@@ -149,8 +149,8 @@ def test_a_forgotten_incident_leaves_the_signature(url: str, store: SignatureSto
     store.add(signature(QUORUM, incident=1), "ada")
     store.judge(1, [(ONE, "confirmed")], store.until(90))
 
-    with store._engine.begin() as connection:
-        connection.exec_driver_sql("DELETE FROM incident WHERE id = 1")
+    with IncidentStore.open(url) as incidents:
+        assert incidents.forget(1) == (ONE,)
 
     assert (store.get(ONE).incident, store.get(ONE).confirmed) == (None, 0)
 

@@ -13,7 +13,7 @@ from triage.cli import output
 from triage.cli.incident_filters import filtered
 from triage.errors import UsageError
 from triage.store.values import Filters, Sort, Verdict
-from triage.text import how_many
+from triage.text import how_many, printable
 
 if TYPE_CHECKING:
     from triage.store.incidents import IncidentStore
@@ -144,6 +144,34 @@ def resolve(
     if chosen == "json":
         document = resolving.as_json(incident, kept.verdict) | {"learned": kept.learnt}
         output.write_last(json.dumps(document, ensure_ascii=False))
+
+
+@app.command()
+def forget(
+    incident: int = _ID,
+    yes: bool = typer.Option(False, "--yes", help="Without asking."),
+) -> None:
+    """Delete an incident and all that hangs on it: diagnoses, cited lines, outcomes, conversations. It cannot be undone."""
+    from triage import config
+    from triage.cli import recalling
+
+    with _open() as store:
+        found = store.get(incident).summary
+        if not yes:
+            if not (sys.stdin.isatty() and sys.stderr.isatty()):
+                raise UsageError("nothing was forgotten: nobody can be asked here", "--yes forgets without asking")
+            output.note(
+                f"incident {incident}: {printable(found.title)}, recorded {found.created_at:%Y-%m-%d %H:%M} UTC"
+            )
+            if not typer.confirm("Forget it, with its diagnoses, outcomes and conversations?", err=True):
+                raise UsageError("nothing was forgotten")
+        stay = store.forget(incident)
+    recalling.keep(config.load())
+    output.write_last(f"incident {incident} is forgotten")
+    if stay:
+        output.note(
+            f"{', '.join(stay)} was learned from it and stays, its line and fix too: triage rules show {stay[0]}"
+        )
 
 
 @app.command()

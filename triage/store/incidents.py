@@ -8,12 +8,14 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, delete, func, select
 
 from triage.domain import Diagnosis, Filed
 from triage.errors import NotFoundError
 from triage.store import attempts, clean, details, engine, filing, query, rows, stats, tables, verdicts
 from triage.store.base import Store, insert_or_not, insert_row, possible
+from triage.store.rule_tables import LearnedSignature
+from triage.store.signature_rows import signature_id
 from triage.store.stats import Stats
 from triage.store.values import Feedback, Filters, IncidentSummary, JobRef, Sort, StoredIncident, Verdict
 
@@ -115,6 +117,20 @@ class IncidentStore(Store):
                 raise NotFoundError(f"incident {incident} shows no {feedback.about} {feedback.ref}")
             values = rows.feedback(feedback)
             insert_row(connection, tables.Feedback, {**values, "diagnosis_id": shown.id, "at": self._clock()})
+
+    def forget(self, incident: int) -> tuple[str, ...]:
+        """Deletes it with all that hangs on it; the ids of signatures that were learned from it, which stay. Errors: NotFoundError."""
+        with engine.writing(self._engine) as connection:
+            _lock(connection, incident)
+            if connection.dialect.name == "sqlite":  # which else leaves the bytes of a deleted row where they are
+                connection.exec_driver_sql("PRAGMA secure_delete=ON")
+            job = connection.scalar(select(tables.Incident.job_id).where(tables.Incident.id == incident))
+            gave = select(LearnedSignature.id).where(LearnedSignature.incident_id == incident)
+            stay = tuple(map(signature_id, connection.scalars(gave.order_by(LearnedSignature.id))))
+            connection.execute(delete(tables.Incident).where(tables.Incident.id == incident))
+            others = select(tables.Incident.id).where(tables.Incident.job_id == job).exists()
+            connection.execute(delete(tables.Job).where(tables.Job.id == job, ~others))
+        return stay
 
     # -------------------------------------------------------------------------------------------- read
     def get(self, incident: int, version: int | None = None) -> StoredIncident:
