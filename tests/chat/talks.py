@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from triage.errors import InputError
 from triage.ingest.again import raw_lines
 from triage.llm.private import Private
 from triage.runbooks import runbooks
+from triage.store.values import IncidentSummary, StoredIncident, Verdict
 
 LOST_GPU = (str(REPO / "examples" / "lost-gpu"),)
 
@@ -40,6 +42,17 @@ def subject(paths: Sequence[str] = LOST_GPU, log: bool = True, **changes: Any) -
     """Of these files, diagnosed by the rules. log: whether it can be read again."""
     result, opened = _diagnosed(tuple(paths))
     return Subject({**result, **changes}, (lambda: opened) if log else _gone)
+
+
+def refuted() -> Subject:
+    """The shipped example, whose diagnosis a person rejected."""
+    of = subject()
+    told = {
+        k: str(of.result[k]) for k in ("outcome", "failure_type", "category", "root_cause_class", "status", "action")
+    }
+    summary = IncidentSummary(7, datetime(2026, 1, 1, tzinfo=UTC), "GPU fell off the bus", **told)
+    verdict = Verdict("rejected", "ada", cause="somebody pulled the cable")
+    return replace(of, stored=StoredIncident(summary, of.result, verdicts=(verdict,)))
 
 
 def fresh(paths: Sequence[Path | str]) -> Subject:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from tests.chat.talks import LOST_GPU, asker, case, cited, done, fresh, notes, said, subject, talk
-from triage.chat.values import Event, Subject
+from tests.chat.talks import LOST_GPU, asker, case, cited, done, fresh, notes, refuted, said, subject, talk
+from triage.chat.values import Event
 from triage.redact import LineRedactor
-from triage.store.values import IncidentSummary, StoredIncident, Verdict
 
 QUESTIONS = [
     "why?", "is it the node or my code?", "what should I do?", "which nodes do I drain?", "is it safe to restart?", "when did it start?",
@@ -295,16 +292,6 @@ def test_a_node_that_is_nowhere_is_said() -> None:
 
 def test_of_a_checkpoint_that_the_log_names_it_is_not_known_whether_it_is_complete() -> None:
     assert "triage recover checkpoints DIR" in said(ask("is the checkpoint ok?"))
-
-
-def refuted() -> Subject:
-    of = subject()
-    told = {
-        k: str(of.result[k]) for k in ("outcome", "failure_type", "category", "root_cause_class", "status", "action")
-    }
-    summary = IncidentSummary(7, datetime(2026, 1, 1, tzinfo=UTC), "GPU fell off the bus", **told)
-    verdict = Verdict("rejected", "ada", cause="somebody pulled the cable")
-    return replace(of, stored=StoredIncident(summary, of.result, verdicts=(verdict,)))
 
 
 @pytest.mark.parametrize(

@@ -302,7 +302,10 @@ def test_a_job_that_may_not_be_read_is_found_by_its_pods(server: ApiServer, part
         "no job was read of pytorchjobs.kubeflow.org"
     )
     server.forbidden.add("pods")
-    with pytest.raises(InputError, match=r"job ml/train is not there \(.*pods is forbidden"), case(Wanted(job="train")):
+    with (
+        pytest.raises(InputError, match=r"job ml/train cannot be read: .*pods is forbidden"),
+        case(Wanted(job="train")),
+    ):
         pass
 
 

@@ -12,7 +12,9 @@ from tests.kube.server import ApiServer
 from triage.errors import InputError, UsageError
 from triage.kube import client
 from triage.kube.client import Cluster, Refused
+from triage.kube.gather import gather
 from triage.kube.kinds import WORDS
+from triage.kube.names import parse
 
 pytest.importorskip("kubernetes")
 
@@ -124,3 +126,11 @@ def test_the_client_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="not installed") as raised:
         Cluster()
     assert raised.value.hint == 'install it: pip install "hpc-triage[k8s]"'
+
+
+def test_a_pod_that_cannot_be_read_is_not_said_to_be_gone(server: ApiServer) -> None:
+    with pytest.raises(InputError, match="pod ml/train-0 is not there"):
+        gather(Cluster(), parse("train-0", pod=True))
+    server.forbidden = {"pods", "events"}
+    with pytest.raises(InputError, match="pod ml/train-0 cannot be read: the pod was not read: pods"):
+        gather(Cluster(), parse("train-0", pod=True))

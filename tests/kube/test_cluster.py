@@ -93,7 +93,7 @@ def test_who_may_read_little_reads_that(real: Cluster, tmp_path: Path, monkeypat
             "the log of train-" in note and "was not read" in note for note in case.notes[3:]
         )  # there is no kubelet
     with (
-        pytest.raises(InputError, match="job default/train is not there"),
+        pytest.raises(InputError, match="job default/train cannot be read"),
         kube_job.cases(Wanted(job="default/train"), (), None, offline=False, tell=lambda _text: None),
     ):
         pass

@@ -221,7 +221,7 @@ def _why(error: Any) -> str:
     try:
         said = json.loads(error.body)["message"]
     except (TypeError, ValueError, KeyError):
-        said = error.reason
+        said = f"{error.status} {error.reason or ''}"  # not its body, which may be a page of a proxy
     return printable(" ".join(str(said).split())[:300])
 
 

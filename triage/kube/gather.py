@@ -27,13 +27,14 @@ _OF_JOB = r"-(?:[a-z]+-\d{1,5}(?:-\d{1,5})?(?:-[a-z0-9]{5})?|(?:\d{1,5}|[a-z]+)-
 class Gathered:
     """job: None where there is no such object, or none that may be read; missing: what could not be read, in words.
 
-    of_pods: events by the uid of their pod, or its name; of_gone: of pods of the job that are no more.
+    of_pods: events by the uid of their pod, or its name; of_gone: of pods of the job that are no more. unread: it may be there all the same.
     """
 
     asked: Asked
     job: Job | None = None
     pods: tuple[Pod, ...] = ()
     missing: list[str] = field(default_factory=list)
+    unread: bool = False
     of_pods: Mapping[str, Sequence[Event]] = field(default_factory=dict)
     of_job: tuple[Event, ...] = ()
     of_gone: tuple[Event, ...] = ()
@@ -67,6 +68,11 @@ def gather(cluster: Cluster, asked: Asked) -> Gathered:
 def _unknown(found: Gathered) -> tuple[str, str]:
     refused = "; ".join(found.missing)
     look = "pods" if found.asked.pod else ",".join(kind.resource for kind in KINDS)
+    if found.unread:
+        return (
+            f"{found.asked} cannot be read: {refused}",
+            f"see whether `kubectl -n {found.asked.namespace} get {look}` works here, or give its logs as files",
+        )
     why = f" ({refused})" if refused else ""
     return (
         f"{found.asked} is not there{why}",
@@ -81,6 +87,7 @@ def _one_pod(cluster: Cluster, found: Gathered) -> None:
     except Refused as error:
         what = "the pod is no longer there" if error.absent else f"the pod was not read: {error.words}"
         found.missing.append(what)
+        found.unread = not error.absent
         return
     owner = next(iter(found.pods[0].owners), None)
     kinds = [kind for kind in KINDS if owner and kind.name == owner.kind]
@@ -114,6 +121,7 @@ def _job(cluster: Cluster, found: Gathered) -> None:
     found.job = jobs[0] if jobs else None
     if refused and not jobs:
         found.missing.append(f"no job was read of {', '.join(refused)}: {next(iter(refused.values()))}")
+        found.unread = True
 
 
 def _word(job: Job) -> str:
@@ -137,6 +145,7 @@ def _pods(cluster: Cluster, found: Gathered) -> None:
             _cut(found, listed.cut and not pods, f"only {MOST_PODS} pods of the namespace were looked at")
     except Refused as error:
         found.missing.append(f"the pods of namespace {namespace} were not read: {error.words}")
+        found.unread = True
     of_job = tuple(pod for pod in pods.values() if found.job is None or _is_of(pod, found.job))
     if len(of_job) < len(pods):
         found.missing.append(
