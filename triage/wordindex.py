@@ -34,11 +34,20 @@ class WordIndex:
 
     def owners(self, folded: str) -> set[int]:
         """The patterns of which a word is in the text."""
-        found = self._words.find_matches_as_indexes(folded, overlapping=True) if self._words is not None else ()
+        found = self._matches(folded)
         return {place for word in {word for word, _, _ in found} for place in self._owners[word]} if found else set()
 
     def hits(self, folded: str) -> Iterator[tuple[tuple[int, ...], int]]:
         """The patterns of each word that the text holds, and where the word ends, in the order of the text."""
+        for word, _, stop in self._matches(folded):
+            yield self._owners[word], stop
+
+    def _matches(self, folded: str) -> Sequence[tuple[int, int, int]]:
+        found: Sequence[tuple[int, int, int]] = ()
         if self._words is not None:
-            for word, _, stop in self._words.find_matches_as_indexes(folded, overlapping=True):
-                yield self._owners[word], stop
+            try:
+                found = self._words.find_matches_as_indexes(folded, overlapping=True)
+            except UnicodeEncodeError:  # the name of a file may hold bytes that are no text
+                plain = folded.encode("utf-8", "replace").decode()
+                found = self._words.find_matches_as_indexes(plain, overlapping=True)
+        return found

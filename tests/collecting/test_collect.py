@@ -627,6 +627,14 @@ def test_logs_of_the_same_name_are_kept_apart(tmp_path: Path) -> None:
     }
 
 
+def test_a_name_that_is_no_text_is_no_harm(tmp_path: Path) -> None:
+    log = os.fsdecode(bytes(tmp_path) + b"/caf\xe9.log")
+    with started("import sys, time; f = open(sys.argv[1], 'w'); print(1, flush=True); time.sleep(600)", log) as p:
+        found = look(tmp_path, p.pid)
+    assert "caf?.log" in read(found, f"fds-{p.pid}.txt")
+    assert f"tail {tmp_path}/caf?.log" in [told["tool"] for told in attempts(found, "tail")]
+
+
 def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("")
     with pytest.raises(UsageError, match="is not empty"):

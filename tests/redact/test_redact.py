@@ -172,6 +172,10 @@ def test_linear_time(piece: str) -> None:
     assert seconds(64_000) < 8 * seconds(16_000) + 0.25  # a quadratic one takes many seconds
 
 
+def test_what_stands_for_bytes_of_a_name_that_are_no_text_is_no_harm() -> None:
+    assert redact("/data/caf\udce9.log: password=hunter22secret") == "/data/caf\udce9.log: password=[redacted:password]"
+
+
 def test_a_line_of_a_private_key_goes_whatever_stands_before_it() -> None:
     line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"
     for before in ("", "[rank0]: ", "0: ", "2024-05-01 03:00:00,123 INFO ", "+ ", '"'):

@@ -136,7 +136,7 @@ class Folder:
         path = self._path / "manifest.json"
         try:
             path.touch(0o600)
-            path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
+            path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8", "replace")
         except OSError as error:
             raise InputError(f"{path} cannot be written: {error.strerror}") from None
 

@@ -194,4 +194,7 @@ def open_files(pid: int) -> "List[List[str]]":
 def fds(pid: int) -> Finding:
     started = time.monotonic()
     text = "".join(f"{fd} {mode} -> {target}\n" for fd, mode, target in open_files(pid))
-    return {"attempts": [attempt(f"/proc/{pid}/fd", started, 0)], "files": {f"fds-{pid}.txt": text.encode()}}
+    return {
+        "attempts": [attempt(f"/proc/{pid}/fd", started, 0)],
+        "files": {f"fds-{pid}.txt": text.encode("utf-8", "replace")},
+    }
