@@ -137,3 +137,23 @@ def test_an_incident_of_the_user_is_kept_and_indexed_without_any(triage: Run, ho
     assert any(path.suffix == ".sqlite3" for path in home.rglob("*"))  # the index of Chroma
     assert leaked(written(home)) == []
     assert leaked((added.stdout + found.stdout).encode()) == []
+
+
+def test_no_secret_of_the_settings_is_kept_with_an_incident(triage: Run, tmp_path: Path) -> None:
+    (tmp_path / "job.out").write_text("step 1\nRuntimeError: CUDA error: out of memory\n")
+    given = {
+        "TRIAGE_SERVE_TOKENS": "ada:write:serveword1serveword1;bob:read:serveword2serveword2",
+        "TRIAGE_NOTIFY": "https://hooks.example/services/hookword1",
+        "TRIAGE_SMTP_URL": "smtp://ada:smtpword1@mail.example",
+        "TRIAGE_MCP_TOKEN": "mcpword1mcpword1mcpword1",
+        "TRIAGE_SLACK_BOT_TOKEN": "xoxb-slackword1",
+        "TRIAGE_SLACK_APP_TOKEN": "xapp-slackword2",
+        "TRIAGE_LLM_API_KEY": "keyword1",
+    }
+    home = tmp_path / "home"
+    done = triage("diagnose", "job.out", **given, TRIAGE_HOME=str(home))
+    assert "Recorded as incident 1" in done.stdout, done.stderr
+    found = written(home)
+    assert b"half_life" in found  # the settings in force are kept
+    for word in ("serveword", "hookword", "smtpword", "mcpword", "slackword", "keyword1"):
+        assert word.encode() not in found, word

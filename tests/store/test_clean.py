@@ -21,6 +21,8 @@ def test_a_settings_snapshot_holds_no_secret() -> None:
         "llm": "openai:small-1",
         "llm_api_key": "sk-1",
         "hub_token": "hf-1",
+        "serve_tokens": "ada:write:w-1",
+        "llm_max_tokens": 4096,
         "PASSWORD": "x",
         "token_budget": 12000,
         "offline": False,
@@ -32,6 +34,7 @@ def test_a_settings_snapshot_holds_no_secret() -> None:
 
     assert clean.settings(given) == {
         "llm": "openai:small-1",
+        "llm_max_tokens": "4096",
         "token_budget": "12000",
         "offline": "False",
         "database_url": "postgresql+psycopg://db.site:5432/triage",

@@ -154,7 +154,10 @@ def fill_index(chosen: Settings) -> None:
 
 def _record(chosen: Settings, new: bool, asked: Case | None = None) -> Record:
     def record(result: Diagnosis, document: dict[str, Any]) -> Filed:
-        in_force = {s.name: getattr(chosen, s.name) for s in config.SETTINGS}  # the store leaves secrets out
+        told = [
+            s.name for s in config.SETTINGS if not s.secret or s.name == "database_url"
+        ]  # whose password the store takes out
+        in_force = {name: getattr(chosen, name) for name in told}
         job = job_of(result)
         if asked is not None and asked.asked is not None:  # lost is what the log tells, else all that the job used
             job = replace(

@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 from triage.errors import StoreError
 
 _KEPT = frozenset({"sha256", "fingerprint", "schema", "digest", "head"})  # a digest looks like a secret and is none
-_SECRET_NAME = re.compile(r"(?i)(?:^|_)(?:key|token|secret|password|passwd|credential|credentials)$")
+_SECRET_NAME = re.compile(r"(?i)(?:^|_)(?:keys?|tokens?|secrets?|passwords?|passwd|credentials?)$")
+_COUNTS = frozenset({"llm_max_tokens"})
 _INT64 = 1 << 63
 
 
@@ -62,7 +63,11 @@ def dump(value: Any) -> str:
 
 def settings(values: Mapping[str, object]) -> dict[str, str]:
     """A snapshot of settings: nothing whose name says secret, no user or password inside an address."""
-    return {name: text(_address(str(value))) for name, value in values.items() if not _SECRET_NAME.search(name)}
+    return {
+        name: text(_address(str(value)))
+        for name, value in values.items()
+        if not _SECRET_NAME.search(name) or name in _COUNTS
+    }
 
 
 def _address(value: str) -> str:
