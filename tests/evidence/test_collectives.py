@@ -27,7 +27,9 @@ def test_the_wait_began_when_the_report_was_made_less_its_time() -> None:
 
 def test_one_rank_in_another_collective_at_the_same_place_is_odd() -> None:
     text = "\n".join([watchdog(0), watchdog(1), watchdog(2, op="BROADCAST"), watchdog(3)])
-    assert [w.rank for w in analyse(lines(text)).odd] == [2]
+    assert [(w.rank, w.resized) for w in analyse(lines(text)).odd] == [(2, False)]
+    text = "\n".join([watchdog(0), watchdog(1), watchdog(2, numel=8), watchdog(3)])
+    assert [(w.rank, w.resized) for w in analyse(lines(text)).odd] == [(2, True)]
 
 
 def test_other_sizes_at_other_numbers_or_in_other_groups_are_no_mismatch() -> None:

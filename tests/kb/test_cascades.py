@@ -71,6 +71,12 @@ SAMPLES = {
         "RuntimeError: NCCL error in: ProcessGroupNCCL.cpp:784, unhandled system error, NCCL version 2.7.8",
         "subprocess.CalledProcessError: Command '['python']' returned non-zero exit status 1.",
     ),
+    "the-end-of-credentials-was-told-before": Sample(
+        "ERROR s3: <Code>ExpiredToken</Code><Message>refused</Message>",
+        "assumed role reader, session expires 2025-02-27T07:00:00Z (12h)",
+        late=True,
+        at=datetime(2025, 2, 27, 7, 0, 3, tzinfo=UTC),
+    ),
     "credentials-ended": Sample(
         "assumed role reader, session expires 2025-02-27T07:00:00Z (12h)",
         "botocore.exceptions.ClientError: An error occurred (AccessDenied) when calling the GetObject operation",

@@ -23,7 +23,7 @@ from triage.diagnose import (
     standing,
     strangers,
 )
-from triage.diagnose.made import MISMATCH, UNCAUGHT, UNEVEN
+from triage.diagnose.made import MISMATCH, MISMATCH_OF_SIZES, UNCAUGHT, UNEVEN
 from triage.diagnose.places import give_ranks, nodes_of_ranks
 from triage.domain import JobLog, LogFile, LogLine
 from triage.evidence.collectives import Collectives, analyse
@@ -122,7 +122,7 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
     recorded = analyse_dumps(log.files)
     stuck = hangs.look(log, best, stepped=any(worked.values()))
     bystanders.set_aside(best, stuck, log)
-    odd = (Finding(w.line, MISMATCH, {"rank": str(w.rank)}) for w in together.odd)
+    odd = (Finding(w.line, MISMATCH_OF_SIZES if w.resized else MISMATCH, {"rank": str(w.rank)}) for w in together.odd)
     uneven = (Finding(w.line, UNEVEN, {"rank": str(w.rank)}) for w in together.uneven if w.rank is not None)
     for made in (*odd, *uneven, *flight.findings(recorded), *full_disks.find(best, log)):
         best[(made.line.file, made.line.number)] = made

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from triage.domain import Signature
 
 UNCAUGHT = Signature(
@@ -18,7 +20,7 @@ UNCAUGHT = Signature(
 
 MISMATCH = Signature(
     id="collective.mismatch",
-    title="ranks waited in different collectives at the same place: another operation or size",
+    title="ranks waited in different collectives at the same place: another operation than the others'",
     patterns=(),
     failure_type="collective-mismatch",
     root_cause_class="software-bug",
@@ -27,6 +29,12 @@ MISMATCH = Signature(
     component="pytorch",
     weight=75,
     check="TORCH_DISTRIBUTED_DEBUG=DETAIL names the ranks and collectives that differ",
+)
+MISMATCH_OF_SIZES = replace(
+    MISMATCH,
+    id="collective.other-size",
+    title="ranks give one collective different sizes: another number of elements than the others",
+    remedy="Look for data or modules that differ from rank to rank, and that decide what is gathered or reduced: rerun with TORCH_DISTRIBUTED_DEBUG=DETAIL.",
 )
 
 UNEVEN = Signature(

@@ -16,8 +16,11 @@ from triage.evidence.match import Best
 from triage.evidence.progress import Step
 
 # Lines that only matter when nothing comes after them.
-_STOPS_A_SCRIPT = frozenset({"sh.side-command-not-found", "sh.word-not-found"})
-_STOPS_A_RANK = frozenset({"py.waits-for-lock"})
+_STOPS_A_SCRIPT = {
+    "sh.side-command-not-found": "the shell does not find a program, and the script ended there",
+    "sh.word-not-found": "the shell took a word for a program, and the script ended there",
+}
+_STOPS_A_RANK = {"py.waits-for-lock": "a process waits for a lock file that nobody removes"}
 _LAST = 3  # lines that a script's own traps and launchers print after its last words
 _STOPPED = 75  # weight of last words
 _OTHERS_WAITED = frozenset({"nccl-timeout", "connection-error", "nccl-remote-error", "time-limit", "cancelled"})
@@ -77,7 +80,9 @@ def _last_words(best: Best, log: JobLog, steps: Mapping[str, Sequence[Step]]) ->
         else:
             continue
         if stopped:
-            best[key] = replace(finding, signature=replace(finding.signature, role="root", weight=_STOPPED))
+            title = (_STOPS_A_SCRIPT | _STOPS_A_RANK)[name]
+            signature = replace(finding.signature, title=title, role="root", weight=_STOPPED)
+            best[key] = replace(finding, signature=signature)
 
 
 def _same_rank(a: LogLine, b: LogLine, file: LogFile) -> bool:

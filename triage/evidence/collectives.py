@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from triage.domain import LogLine
@@ -50,6 +50,7 @@ class Wait:
     op: str
     size: str
     ran: int | None
+    resized: bool = False  # of an odd one: it is the operation that most wait in, with another size
 
     @property
     def began(self) -> datetime | None:
@@ -126,7 +127,7 @@ def _odd(waits: Sequence[Wait]) -> tuple[Wait, ...]:
             continue  # one kind: no mismatch; many kinds: groups that the text does not tell apart
         (usual, many), (_other, few) = kinds.most_common(2)
         if few <= len(same) * MINORITY and many + few == len(same):
-            return tuple(w for w in same if (w.op, w.size) != usual)
+            return tuple(replace(w, resized=w.op == usual[0]) for w in same if (w.op, w.size) != usual)
     return ()
 
 
