@@ -68,11 +68,14 @@ def test_the_plan_is_shown_and_nothing_runs(triage: Run, site: dict[str, str]) -
     assert done.stdout.startswith("Recovery of incident 1\n  Restart: the fault is of gpu-042")
     assert "$ scontrol update NodeName=gpu-042 State=DRAIN Reason=triage:gpu-lost:1" in done.stdout
     assert "undo: scontrol update NodeName=gpu-042 State=RESUME" in done.stdout
+    assert "failed: gpu-lost (established), GPU fell off the bus" in done.stdout
+    assert "gpu-042.dmesg:6\n     | [Wed Nov 18 01:53:50 2026] NVRM: Xid (PCI:0000:4a:00): 79" in done.stdout
     assert "nothing was run" in done.stderr
     assert calls(site) == []
     told = json.loads(triage("recover", "1", "--format", "json", **site).stdout)
     assert (told["schema"], told["dry_run"], told["restart"]) == ("triage.recovery/1", True, True)
     assert all(step["why"] and step["risk"] for step in told["steps"])
+    assert {name for step in told["steps"] for name in step["evidence"]} == {one["id"] for one in told["cited"]}
     assert triage("recover", "1", "--format", "markdown", **site).stdout.startswith("# Recovery of incident 1\n")
 
 
@@ -107,7 +110,8 @@ def test_all_that_ran_is_recorded_without_secrets_and_shown_next_time(
     assert {(row[0], row[2]) for row in rows} == {(1, 0)}
     assert all(row[4] and row[5] for row in rows)
     assert "hunter2secret123" not in str(rows)
-    assert "Done before" in triage("recover", "1", **site).stdout
+    before = triage("recover", "1", **site).stdout.partition("Done before")[2]
+    assert "undo: scontrol update NodeName=gpu-042 State=RESUME" in before
 
 
 def test_no_job_is_submitted_before_a_person_saw_to_the_checkpoint(triage: Run, site: dict[str, str]) -> None:

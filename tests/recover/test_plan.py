@@ -22,6 +22,7 @@ def result(**told: Any) -> dict[str, Any]:
         "job": "4711",
         "suspects": {"nodes": ["gpu-017.cluster.example"]},
         "evidence": [{"id": "E1", "role": "root"}, {"id": "E2", "role": "cascade"}],
+        "remediation": [{"step": "Look at the counters of the GPU."}],
     }
     return base | told
 
@@ -105,6 +106,7 @@ def test_what_would_fail_again_is_not_started_again(told: dict[str, Any], steps:
     assert not found.restart
     assert why in found.verdict
     assert not of(found, "resubmit")
+    assert any("triage incidents show 12" in note for note in found.notes)
     (stop,) = of(found, "stop")
     assert stop.incidents == tuple(map(str, told.get("recurrence", {}).get("incidents", ())))
 

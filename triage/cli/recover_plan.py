@@ -57,10 +57,10 @@ def show(incident: int, asked: Asked, yes: bool, chosen: str) -> int:
         earlier = actions.of(incident)
         made = plan(_case(found, asked, submitted(earlier)))
         if not yes:
-            output.write_last(recover_view.render(incident, made, earlier, None, chosen))
+            output.write_last(recover_view.render(found, made, earlier, None, chosen))
             output.note("nothing was run; --yes runs what only reads, and what TRIAGE_RECOVER_ALLOW names")
             return 0 if made.restart else 1
-        return _run(incident, made, actions, settings, chosen)
+        return _run(found, made, actions, settings, chosen)
 
 
 def submitted(earlier: Sequence[Action]) -> tuple[str, ...]:
@@ -161,14 +161,14 @@ class _Book:
         self._store.end(number, code, text)
 
 
-def _run(incident: int, made: Plan, actions: ActionStore, settings: Settings, chosen: str) -> int:
+def _run(found: StoredIncident, made: Plan, actions: ActionStore, settings: Settings, chosen: str) -> int:
     from triage.recovering import steps
 
     allowed = settings.recover_allow.split(", ")
     tell = output.teller(False)
-    done = list(steps.run(made, allowed, _Book(actions, incident), tell))
+    done = list(steps.run(made, allowed, _Book(actions, found.id), tell))
     output.clear_progress(False)
-    output.write_last(recover_view.render(incident, made, actions.of(incident), done, chosen))
+    output.write_last(recover_view.render(found, made, actions.of(found.id), done, chosen))
     left = sorted({one.step.kind for one in done if one.state == "not allowed"})
     if left:
         output.note(

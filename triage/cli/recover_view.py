@@ -4,32 +4,36 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from triage.chat.said import refuted
 from triage.recover.step import Plan, Step
 from triage.recovering.steps import Done
 from triage.redact import redact
 from triage.store.actions import Action
-from triage.text import printable
+from triage.store.values import StoredIncident
+from triage.text import excerpt, printable
 
 SCHEMA = "triage.recovery/1"
 WIDTH = 110
 
 
-def render(incident: int, made: Plan, earlier: Sequence[Action], done: Sequence[Done] | None, chosen: str) -> str:
+def render(of: StoredIncident, made: Plan, earlier: Sequence[Action], done: Sequence[Done] | None, chosen: str) -> str:
     """earlier: what triage did for the incident so far; done: what became of each step, None where nothing was run."""
     if chosen == "json":
-        return json.dumps(_document(incident, made, earlier, done), ensure_ascii=False)
-    lines = _lines(incident, made, earlier, done, chosen == "markdown")
+        return json.dumps(_document(of, made, earlier, done), ensure_ascii=False)
+    lines = _lines(of, made, earlier, done, chosen == "markdown")
     return "\n".join(lines)
 
 
-def _document(incident: int, made: Plan, earlier: Sequence[Action], done: Sequence[Done] | None) -> dict[str, Any]:
+def _document(of: StoredIncident, made: Plan, earlier: Sequence[Action], done: Sequence[Done] | None) -> dict[str, Any]:
     became = {id(one.step): one for one in done or ()}
     return {
         "schema": SCHEMA,
-        "incident": incident,
+        "incident": of.id,
+        "failure_type": of.result.get("failure_type"),
+        "cited": [{name: e.get(name) for name in ("id", "file", "line", "text")} for e in _cited(of, made)],
         "dry_run": done is None,
         "verdict": made.verdict,
         "restart": made.restart,
@@ -66,11 +70,18 @@ def _action(action: Action) -> dict[str, Any]:
     }
 
 
+def _cited(of: StoredIncident, made: Plan) -> list[Mapping[str, Any]]:
+    """The lines that the steps rest on."""
+    ids = {name for step in made.steps for name in step.evidence}
+    return [e for e in of.result.get("evidence", []) if e.get("id") in ids]
+
+
 def _lines(
-    incident: int, made: Plan, earlier: Sequence[Action], done: Sequence[Done] | None, markdown: bool
+    of: StoredIncident, made: Plan, earlier: Sequence[Action], done: Sequence[Done] | None, markdown: bool
 ) -> list[str]:
-    title = f"Recovery of incident {incident}"
+    title = f"Recovery of incident {of.id}"
     lines = [f"# {title}", "", made.verdict, ""] if markdown else [title, *_wrapped(made.verdict, "  "), ""]
+    lines += _failed(of, made, markdown)
     became = {id(one.step): one for one in done or ()}
     for number, step in enumerate(made.steps, 1):
         lines += _of_step(number, step, became.get(id(step)), markdown)
@@ -88,6 +99,19 @@ def _lines(
             *(f"  - {_brief(action)}" for action in earlier[-10:]),
         ]
     return lines
+
+
+def _failed(of: StoredIncident, made: Plan, markdown: bool) -> Iterator[str]:
+    """What the plan is made against, and by which lines that is known."""
+    told = f"{'triage said ' if refuted(of) else ''}{of.summary.outcome}: {of.summary.failure_type} ({of.summary.status}), {of.summary.title}"
+    yield from _wrapped(printable(told), "" if markdown else "  ")
+    for e in _cited(of, made):
+        place, text = (
+            printable(f"{e.get('id')} {e.get('file')}:{e.get('line')}"),
+            excerpt(printable(str(e.get("text"))), None, 240),
+        )
+        yield from (["", f"- {place}", "", f"      {text}"] if markdown else [f"  {place}", *_wrapped(text, "     | ")])
+    yield ""
 
 
 def _of_step(number: int, step: Step, became: Done | None, markdown: bool) -> Iterator[str]:
@@ -116,7 +140,8 @@ def _brief(action: Action) -> str:
         if action.ended_at
         else "not ended"
     )
-    return printable(f"{at} {action.what} by {action.who}: {ended}")
+    undo = f"; undo: {action.undo}" if action.undo and action.exit_code == 0 else ""
+    return printable(f"{at} {action.what} by {action.who}: {ended}{undo}")
 
 
 def _wrapped(text: str, first: str, rest: str | None = None) -> list[str]:

@@ -286,6 +286,9 @@ def _notes(case: Case, allowed: Budget) -> Iterator[str]:
         yield "--kill-switch was left out: it ends a job that hangs, and this one has ended."
     if case.result.get("outcome") == "hung" and case.scheduler in ("slurm", ""):
         yield from hung.NOBODY
+    steps = [str(one.get("step", "")).rstrip(".") for one in case.result.get("remediation", [])][:3]
+    if steps and not allowed.restart:
+        yield f"What to do about it: {'; '.join(steps)} (`triage incidents show {case.incident}`)."
     if allowed.restart:
         yield from restart.notes(case.scheduler, case.script, bool(case.suspects))
     if case.result.get("status") in ("hypothesis", "unknown") and case.suspects:
