@@ -10,9 +10,8 @@ LITTLE = 64 << 10  # bytes: SQLite and the index take more to open what they hav
 
 def trouble(path: Path) -> tuple[str, str]:
     """What is wrong, and what to do: its disk is full, or only to be read. ("", "") for neither, and where it is not known."""
-    disk = next((p for p in (path, *path.parents) if p.is_mount()), path)
     try:
-        state = os.statvfs(disk)
+        disk, state = _mount(path)
     except OSError:
         return "", ""
     if state.f_flag & os.ST_RDONLY:
@@ -20,6 +19,18 @@ def trouble(path: Path) -> tuple[str, str]:
     if state.f_bavail * state.f_frsize < LITTLE or (state.f_files and not state.f_favail):
         return f"the disk {disk} is full", "free some space, or set TRIAGE_HOME to a folder on another disk"
     return "", ""
+
+
+def _mount(path: Path) -> tuple[Path, os.statvfs_result]:
+    """The folder from which on all is as it is at this path: a bind mount is no other device, so `is_mount` does not see it."""
+    here = next(p for p in (path, *path.parents) if p.exists())
+    state = os.statvfs(here)
+    for parent in here.parents:
+        above = os.statvfs(parent)
+        if (above.f_fsid, above.f_flag) != (state.f_fsid, state.f_flag):
+            break
+        here = parent
+    return here, state
 
 
 def only_read(database: Path) -> bool:

@@ -62,6 +62,7 @@ def mounted(home: Path, before: str, *words: str) -> subprocess.CompletedProcess
 
 
 READ_ONLY = "mount -o remount,ro ."
+BOUND = "mount --bind home home && mount -o remount,ro,bind home"  # of one device with the folder above it
 FULL = "{ head -c 20m /dev/zero > filler 2>/dev/null || true; }"
 
 
@@ -87,9 +88,10 @@ def test_what_can_only_be_read_is_backed_up(home: Path, tmp_path: Path) -> None:
     ("before", "cause"),
     [
         (READ_ONLY, "{disk} is mounted read-only; set TRIAGE_HOME to a folder that can be written"),
+        (BOUND, "{disk}/home is mounted read-only; set TRIAGE_HOME to a folder that can be written"),
         (FULL, "the disk {disk} is full; free some space, or set TRIAGE_HOME to a folder on another disk"),
     ],
-    ids=["read-only", "full"],
+    ids=["read-only", "bound read-only", "full"],
 )
 def test_one_cause_is_said_once(home: Path, tmp_path: Path, before: str, cause: str) -> None:
     (tmp_path / "job.log").write_text(LOG)
