@@ -149,3 +149,17 @@ def test_a_job_that_was_preempted_and_then_could_not_start_is_not_merely_preempt
     assert told(judge(job(f"{steps(1, 9)}\n{taken}\n{missing}"), knowledge)) == ("failed", "import-error")
     closing = "ImportError: sys.meta_path is None, Python is likely shutting down"
     assert told(judge(job(f"{steps(1, 9)}\n{taken}\n{closing}"), knowledge)) == ("interrupted", "preempted")
+
+
+TAKEN = "I 05-04 00:52:46 controller.py:100] The cluster is preempted."
+
+
+def test_a_preempted_job_that_ran_on_elsewhere_was_not_ended_by_it(knowledge: Knowledge) -> None:
+    again = f"{steps(1, 9)}\n{TAKEN}\nResuming from checkpoint /ckpt/8\n{steps(8, 20)}"
+    assert told(judge(job(f"{again}\n{DONE}"), knowledge)) == ("healthy", "healthy")
+    assert told(judge(job(f"{again}\n{NO_SPACE}"), knowledge)) == ("failed", "disk-full")
+
+
+@pytest.mark.parametrize("after", [steps(9, 20), "Resuming from checkpoint /ckpt/8", ""])
+def test_a_notice_that_work_only_goes_on_after_for_a_while_ends_the_job(knowledge: Knowledge, after: str) -> None:
+    assert told(judge(job(f"{steps(1, 9)}\n{TAKEN}\n{after}"), knowledge)) == ("interrupted", "preempted")

@@ -33,6 +33,10 @@ _GOES_ON = re.compile(
     r"fall(?:ing|s)? back|will be retried|continu(?:ing|es) (?:with|without|anyway|training)|kept locally|attempt \d+ ?(?:/|of) ?\d+)\b",
     re.IGNORECASE,
 )
+# How a platform or a program says that it runs again after it was ended from outside.
+_RUNS_AGAIN = re.compile(
+    r"\b(?:recovered|resum(?:ed|ing) (?:from|training|at)|restored from|restart(?:ed|ing) from)\b", re.IGNORECASE
+)
 _NO_NUMBER = re.compile(r"(?<![\w-])(?:nan|inf)\b(?! iter)", re.IGNORECASE)  # but for Megatron's count of them
 _SAID_AHEAD = frozenset({"cloud.session-ends"})
 _SPOILS = frozenset({"loss-spike", "storage-error", "network-error"})  # slow to end a job
@@ -66,10 +70,19 @@ def handled(facts: Facts, finding: Finding) -> bool:
         return True
     if finding.signature.failure_type in _TEARDOWN and _after_clean_end(facts, line):
         return True
+    if finding.signature.failure_type == "preempted" and _ran_again(facts, line):
+        return True
     if _spoke_again(facts, line) and _said_to_go_on(facts, finding):
         return True
     later = [s for s in facts.steps.get(line.file, ()) if s.line.number > line.number]
     return bool(later) and _well_after(line, later)
+
+
+def _ran_again(facts: Facts, line: LogLine) -> bool:
+    """Was the job begun again after this line, in the same file, and did several steps follow?"""
+    kept = next(f.lines for f in facts.log.files if f.name == line.file)
+    again = next((x for x in kept[_at(kept, line.number + 1) :] if _RUNS_AGAIN.search(x.text)), None)
+    return again is not None and sum(1 for _ in _signs_after(facts, again)) >= _STEPS_SINCE
 
 
 def _finite_again(facts: Facts, line: LogLine) -> bool:
