@@ -107,6 +107,8 @@ def test_who_ends_it_early_is_told_what_is_kept(tmp_path: Path, nodes: str, kept
         (("--pid", "4194303"), "there is no process 4194303 on this machine"),
         (("--pid", "1", "--nodes", "a"), "--nodes stands alone"),
         (("--ssh", "a,-oProxyCommand=id"), "'-oProxyCommand=id' is no name of a node"),
+        (("--pod", "-w"), "'-w' is no pod of Kubernetes"),
+        (("--pod", "ml/a", "--pod", "b/a"), "the pods are of several namespaces"),
         (("--job", "12;id", "--nodes", "a"), "is no job id of Slurm"),
     ],
 )

@@ -404,3 +404,10 @@ def test_a_pod(tmp_path: Path, status: str, told: str) -> None:
     done = triage("watch", "--pod", "train-0", "--once", "--period", "0.1", "--format", "json", path=str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert events(done.stdout)[0]["state"] == told
+
+
+def test_a_pod_is_named_as_everywhere(tmp_path: Path) -> None:
+    (tmp_path / "kubectl").write_text('#!/bin/sh\necho "no pod: $*" >&2; exit 1\n')
+    (tmp_path / "kubectl").chmod(0o755)
+    assert "no pod: get pod train-0 -n ml -o json" in triage("watch", "--pod", "ml/train-0", path=str(tmp_path)).stderr
+    assert "'-w' is no pod of Kubernetes" in triage("watch", "--pod", "-w").stderr

@@ -98,7 +98,12 @@ def _reach(pods: list[str] | None, namespace: str, container: str, hosts: str | 
     from triage import reach
 
     if pods:
-        return reach.kubectl(pods, namespace, container)
+        from triage.kube import names
+
+        named = [names.parse(pod, namespace, pod=True) for pod in pods]
+        if len({one.namespace for one in named}) > 1:
+            raise UsageError("the pods are of several namespaces", "collect of one after the other")
+        return reach.kubectl([one.name for one in named], named[0].namespace, container)
     return reach.ssh(hosts.split(",")) if hosts else reach.local()
 
 

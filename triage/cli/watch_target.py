@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from triage import reach
 from triage.config import Settings
 from triage.errors import InputError, UsageError
+from triage.kube import names
 from triage.probing.probe import LocalProbe, Whose
 from triage.watching.loop import Target
 from triage.watching.tails import Logs
@@ -46,9 +47,11 @@ def find(asked: Asked, settings: Settings) -> tuple[Target, tuple[str, ...]]:
     if asked.job is not None:
         return _slurm(asked.job, asked.logs, settings), ("--job", asked.job)
     if asked.pod is not None:
-        space = ("--namespace", asked.namespace) if asked.namespace else ()
+        pod = names.parse(asked.pod, asked.namespace, pod=True)
+        asked = replace(asked, pod=pod.name, namespace=pod.namespace)
+        space = ("--namespace", pod.namespace) if pod.namespace else ()
         inside = ("--container", asked.container) if asked.container else ()
-        return _pod(asked, settings), ("--pod", asked.pod, *space, *inside)
+        return _pod(asked, settings), ("--pod", pod.name, *space, *inside)
     if not asked.logs:
         raise UsageError("nothing to watch", "give --pid PID, --job ID, --pod NAME or --logs FILE")
     if not any(Path(name).exists() for name in asked.logs):
