@@ -16,9 +16,20 @@ def trouble(path: Path) -> tuple[str, str]:
         return "", ""
     if state.f_flag & os.ST_RDONLY:
         return f"{disk} is mounted read-only", "set TRIAGE_HOME to a folder that can be written"
-    if state.f_bavail * state.f_frsize < LITTLE or (state.f_files and not state.f_favail):
+    if _full(state):
         return f"the disk {disk} is full", "free some space, or set TRIAGE_HOME to a folder on another disk"
     return "", ""
+
+
+def is_full(path: Path) -> bool:
+    try:
+        return _full(_mount(path)[1])
+    except OSError:
+        return False
+
+
+def _full(state: os.statvfs_result) -> bool:
+    return state.f_bavail * state.f_frsize < LITTLE or bool(state.f_files and not state.f_favail)
 
 
 def _mount(path: Path) -> tuple[Path, os.statvfs_result]:

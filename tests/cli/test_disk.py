@@ -67,9 +67,12 @@ FULL = "{ head -c 20m /dev/zero > filler 2>/dev/null || true; }"
 
 
 @mounts
-@pytest.mark.parametrize("words", ["list", "show 1", "rules list"])
-def test_what_can_only_be_read_is_read(home: Path, words: str) -> None:
-    done = mounted(home, READ_ONLY, *(["incidents"] if words != "rules list" else []), *words.split())
+@pytest.mark.parametrize(
+    ("before", "words"),
+    [(READ_ONLY, "list"), (READ_ONLY, "show 1"), (READ_ONLY, "rules list"), (FULL, "list"), (FULL, "show 1")],
+)
+def test_what_can_only_be_read_is_read(home: Path, before: str, words: str) -> None:
+    done = mounted(home, before, *(["incidents"] if words != "rules list" else []), *words.split())
 
     assert done.returncode == 0, done.stderr
     assert "cannot" not in done.stderr
@@ -77,8 +80,9 @@ def test_what_can_only_be_read_is_read(home: Path, words: str) -> None:
 
 
 @mounts
-def test_what_can_only_be_read_is_backed_up(home: Path, tmp_path: Path) -> None:
-    done = mounted(home, READ_ONLY, "incidents", "backup", str(tmp_path / "copy.db"))
+@pytest.mark.parametrize("before", [READ_ONLY, FULL])
+def test_what_can_only_be_read_is_backed_up(home: Path, tmp_path: Path, before: str) -> None:
+    done = mounted(home, before, "incidents", "backup", str(tmp_path / "copy.db"))
 
     assert done.stdout.startswith(f"{tmp_path}/copy.db: 2 incidents"), done.stderr
 
@@ -108,14 +112,18 @@ def test_one_cause_is_said_once(home: Path, tmp_path: Path, before: str, cause: 
 
 
 @mounts
-def test_a_write_that_is_not_possible_says_why(home: Path) -> None:
-    done = mounted(home, READ_ONLY, "incidents", "resolve", "2", "--verdict", "rejected")
+@pytest.mark.parametrize(
+    ("before", "cause"),
+    [
+        (READ_ONLY, "{disk} is mounted read-only; set TRIAGE_HOME to a folder that can be written"),
+        (FULL, "the disk {disk} is full; free some space, or set TRIAGE_HOME to a folder on another disk"),
+    ],
+)
+def test_a_write_that_is_not_possible_says_why(home: Path, before: str, cause: str) -> None:
+    done = mounted(home, before, "incidents", "resolve", "2", "--verdict", "rejected")
 
     assert done.returncode == 2
-    assert done.stderr == (
-        f"triage: the incident database {home}/triage.db: {home.parent} is mounted read-only; "
-        "set TRIAGE_HOME to a folder that can be written\n"
-    )
+    assert done.stderr == f"triage: the incident database {home}/triage.db: {cause.format(disk=home.parent)}\n"
 
 
 def test_a_folder_of_another_user_is_read(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,6 +99,7 @@ def connect(url: URL) -> Engine:
     except SQLAlchemyError as error:
         raise StoreError(f"the database URL cannot be used: {_reason(error, url)}", EXAMPLES) from None
     _set_up_sqlite(engine, network_filesystem(file) is not None)
+    _read_on_a_full_disk(engine, file)
     return engine
 
 
@@ -114,6 +115,22 @@ def _to_read(url: URL, file: Path) -> Engine:
     engine = create_engine(url, hide_parameters=True, creator=opened)
     _begin_ourselves(engine)
     return engine
+
+
+def _read_on_a_full_disk(engine: Engine, file: Path) -> None:
+    """SQLite cannot make there what it puts beside the file, not even to read; a file with nothing beside it can be read alone."""
+    log = file.with_name(f"{file.name}-wal")
+
+    @event.listens_for(engine, "do_connect")
+    def _on_do_connect(dialect: Any, _record: Any, args: Any, options: Any) -> sqlite3.Connection:
+        connection: sqlite3.Connection = dialect.connect(*args, **options)
+        try:
+            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+        except sqlite3.Error:  # any other is told by who uses the connection
+            if disk.is_full(file) and not (log.exists() and log.stat().st_size):
+                connection.close()
+                return _read_only(file, "immutable=1")
+        return connection
 
 
 def _read_only(file: Path, how: str) -> sqlite3.Connection:
