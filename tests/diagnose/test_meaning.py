@@ -33,6 +33,10 @@ def knowledge() -> Knowledge:
         ("FATAL from PE    62: soil DOES NOT EXIST INPUT/soil_type.tile1.nc", "file-not-found", "config-error"),
         ("[0] ARMCI Error: not enough memory for 12 doubles", "host-out-of-memory", "resource-exhaustion"),
         ("forrtl: Input/output error\nforrtl: severe (38): error during write, unit 20, file /s/restart.0012", "storage-error", "dependency-failure"),
+        ("terminate called after throwing an instance of 'md::Exception'\n  what():  Error invoking kernel: CUDA error (700)", "cuda-error", "unknown"),
+        ("An error occurred in line <27> of file <s/u.cc> in function\n    void f()\nAdditional information: \n    The solver did not converge.\nAborting!", "runtime-error", "config-error"),
+        ("  #007: H5FDsec2.c line 736 in H5FD_sec2_write(): file write failed: errno = 5, error message = 'Input/output error'", "storage-error", "dependency-failure"),
+        (" Must have more residues than processors!", "argument-error", "config-error"),
         (" line          391 NetCDF: No such file or directory", "file-not-found", "config-error"),
     ],
 )  # fmt: skip
@@ -54,7 +58,8 @@ def test_an_end_in_words_that_no_signature_knows_is_of_their_kind(knowledge: Kno
 
 
 @pytest.mark.parametrize(
-    "words", ["aborting job:", "time step 12 residual error: 1.2e-3", "STEP 12 done", "PIO: opening restart.nc"]
+    "words",
+    ["aborting job:", "Aborting!", "time step 12 residual error: 1.2e-3", "STEP 12 done", "PIO: opening restart.nc"],
 )
 def test_lines_above_an_abort_that_say_nothing_of_it_are_not_its_reason(knowledge: Knowledge, words: str) -> None:
     d = judge(job(f"solver starts\n{words}\n{ABORT}"), knowledge)

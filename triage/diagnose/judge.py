@@ -113,9 +113,10 @@ def _with_cause(facts: Facts, verdict: Verdict, evidence: list[Evidence], knowle
     before = ended.before_the_end(facts, root)
     action = _AFTER.get(before.kind if before else "") or _action(facts, root, found, book)
     action = "wait" if hang_story.may_be_meant(facts.hang, signature) and not facts.collectives.waits else action
-    own_file = next(f for f in facts.log.files if f.name == root.first.line.file)
+    quoted = wording.headline((root, *verdict.same))
+    own_file = next(f for f in facts.log.files if f.name == quoted.line.file)
     told = [
-        *ownwords.reason_told(root.first, own_file.lines),
+        *ownwords.reason_told(quoted, own_file.lines),
         *accounted.who_cancelled(root.failure_type, facts.log),
         *wording.of_memory(root),
         *wording.own_code(facts, root),
@@ -130,7 +131,7 @@ def _with_cause(facts: Facts, verdict: Verdict, evidence: list[Evidence], knowle
             else []
         ),
     ]
-    sentence = wording.root_sentence(root, evidence, told, wording.headline((root, *verdict.same)))
+    sentence = wording.root_sentence(root, evidence, told, quoted)
     return Diagnosis(
         outcome=verdict.outcome,
         failure_type=root.failure_type,

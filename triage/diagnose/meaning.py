@@ -12,6 +12,8 @@ _READ = 400  # characters of a message
 # In this order: what the system answered, what a run time calls it, what the program says of its input, of its numbers.
 _KINDS: tuple[tuple[str, str, str], ...] = (
     (r"no space left on device|disk quota exceeded|\bENOSPC\b|\bEDQUOT\b|file system (?:is )?full", "disk-full", "resource-exhaustion"),
+    (r"hipErrorOutOfMemory|cudaErrorMemoryAllocation|(?:CUDA|HIP|GPU|device) out of memory|out of (?:GPU|device) memory", "out-of-memory", "resource-exhaustion"),
+    (r"illegal memory access|CUDA[ _](?:driver |runtime )?error|\bcuda[A-Z]\w{2,40}\b.{0,60}(?:failed|error)|CUDA-capable devices? (?:are|is)|\bhipError[A-Z]", "cuda-error", "unknown"),
     (
         r"cannot allocate (?:memory|vector)|\bout of memory\b|not enough memory|insufficient (?:virtual )?memory|OutOfMemoryError|could not malloc|"
         r"(?:unable|failed) to allocate|allocat\w+ (?:\w+ ){0,3}failed|memory (?:allocation )?exhausted|\bgalloc: ",
@@ -44,14 +46,14 @@ _KINDS: tuple[tuple[str, str, str], ...] = (
         "config-error",
     ),
     (
-        r"\b(?:is|are) undefined in dictionary|\bunknown (?!error|exception|reason|cause|host)|unrecogni[sz]ed|\bunsupported\b|not (?:supported|allowed|recogni[sz]ed|compatible|implemented)|"
+        r"\bmust have\b|\b(?:is|are) undefined in dictionary|\bunknown (?!error|exception|reason|cause|host)|unrecogni[sz]ed|\bunsupported\b|not (?:supported|allowed|recogni[sz]ed|compatible|implemented)|"
         r"\b(?:invalid|illegal|inconsistent|incompatible|conflicting) |\bmust (?:be|have|not)\b|(?:is|are|was|not) (?:required|specified|set)\b|"
         r"no domain decomposition|decomposition .{0,60}(?:ranks|processors|too small)|namelist|\bkeyword\b|input (?:file )?(?:error|parameter)|"
         r"syntax error|number of (?:processors|ranks|tasks|procs)",
         "argument-error",
         "config-error",
     ),
-    (r"\bNaNs?\b|not a number|\binf(?:inity|inite)?\b|diverg(?:ed|ing|ence)|blow(?:s|n|ing)? up|floating[- ]point exception", "loss-spike", "config-error"),
+    (r"\bNaNs?\b|not a number|\binf(?:inity|inite)?\b|diverg(?:ed|ing|ence)|numerical(?:ly)? (?:instabilit|unstable)|blow(?:s|n|ing)? up|floating[- ]point exception", "loss-spike", "config-error"),
     (
         r"\bconver(?:ge|ged|gence)\b|lost atoms|LINCS|SHAKE|RATTLE|\bCFL\b|courant|unstable|(?:time ?step|velocity|velocities|displacement|residual)\b.{0,40}"
         r"\b(?:too|small|large|exceed)|negative (?:density|pressure|volume|energy)|atoms? (?:missing|too close)|bond atoms|ZHEGV|ZPOTRF|ZBRENT|EDDDAV|orthonormali[sz]ation",

@@ -33,10 +33,13 @@ _OWN_WORDS = re.compile(
     r"^[^\w\[]{0,8}(?:\[?\d{1,6}\]?:? ?)?[^\w\[]{0,8}(?:[\w./-]{1,40}: ?){0,2}(?:(?-i:[A-Z][\w/]{1,20} ){1,2}error(?= ?[:(])|(?:fatal )?(?:error|fatal|abort(?:ed|ing)?|erreur|fehler|errore)\b(?!_))",
     re.IGNORECASE,
 )
-_REPEATS = re.compile(r"^(?:\[\w*\]: )?aborting job:?\s*$")  # MPICH, above what it has said before
+_REPEATS = re.compile(r"^(?:\[\w*\]: )?(?:aborting job:?|Aborting\W{0,3})\s*$")  # said before, or of itself no reason
+_INFORMS = re.compile(r"^\s*(?:\d+: ?)?Additional information:\s*$")  # deal.II, some lines below where it was
+_WHERE = "An error occurred in line <"
+_WHAT = re.compile(r"^\s*(?:\d+: ?)?what\(\):\s+\S")
 _JUST_ABOVE = 5  # lines above an abort in which an error in other words is taken for its reason
 _BAD_WORD = re.compile(
-    r"\b(?:error|fail(?:ed|ure)|cannot|can't|could not|unable to|invalid|not found|no such|missing|exceed(?:s|ed)|nan|diverg\w+)\b(?! ?[:=] ?[\d.+-])",
+    r"\b(?:error|fail(?:ed|ure)|cannot|can't|could not|unable to|must (?:be|have)|invalid|not found|no such|missing|exceed(?:s|ed)|nan|diverg\w+)\b(?! ?[:=] ?[\d.+-])",
     re.IGNORECASE,
 )
 _TOLD_TO_END = re.compile(r"\bsig(?:nal|term|int|usr)|\bterminat|\binterrupt|\bcancel", re.IGNORECASE)
@@ -47,11 +50,15 @@ _FOLLOWED = 20  # weight of what they say then
 _HEADS_ONLY = re.compile(
     r"(?:error|fatal|called|abort|message|routine \w{1,40})\W{0,90}(?:\([\w .-]{1,40}\)\W{0,8})?$", re.IGNORECASE
 )
+_INFORMS_WITHIN = 20  # lines
 _REASON_WITHIN = 6  # lines after such a head
 _WORD = re.compile(r"[A-Za-z]{3}")
-_PLACE = re.compile(r"^\W{0,8}(?:FATAL CALLED FROM|Source (?:code )?file|MPI rank:|Program:|At line \d)", re.IGNORECASE)
+_PLACE = re.compile(
+    r"^\W{0,8}(?:FATAL CALLED FROM|Source (?:code )?file|MPI rank:|Program:|At line \d|MPI_ABORT was invoked|application called MPI_Abort)",
+    re.IGNORECASE,
+)
 _WORDED = frozenset(
-    {"program.fatal", "program.own-words", "fortran.runtime-error", "julia.error"}
+    {"program.fatal", "program.own-words", "fortran.runtime-error", "julia.error", "hdf5.error"}
 )  # what follows tells more
 _RUNTIME = re.compile(
     r"^\s{0,4}(?:\d{1,6}: ?)?forrtl: (?!severe|error|info|warning)"
@@ -76,6 +83,7 @@ def weigh(best: Best, log: JobLog, steps: Mapping[str, Sequence[Step]]) -> None:
     _follow(best, log, steps)
     for file in log.files:
         _words_before_abort(best, file)
+        _thrown(best, file)
     _read(best, log)
     _follow(best, log, steps)
 
@@ -95,6 +103,16 @@ def _follow(best: Best, log: JobLog, steps: Mapping[str, Sequence[Step]]) -> Non
             best[key] = replace(f, signature=replace(f.signature, role="cascade", weight=_FOLLOWED))
 
 
+def _thrown(best: Best, file: LogFile) -> None:
+    """The text of a C++ exception that nobody caught is the cause where it tells its kind."""
+    thrown = [n for (name, n), f in best.items() if name == file.name and f.signature.id == "ec.cpp-terminate"]
+    for line in file.lines:
+        if _WHAT.match(line.text) and (file.name, line.number) not in best and line.number - 1 in thrown:
+            signature = meaning.refined(OWN_WORDS, line.text)
+            if signature is not OWN_WORDS:
+                best[(file.name, line.number)] = Finding(line, signature)
+
+
 def _read(best: Best, log: JobLog) -> None:
     """Gives words whose head alone is known the kind that they tell, and takes the line that says why for the cause as well."""
     lines = {f.name: f.lines for f in log.files}
@@ -112,12 +130,12 @@ def _read(best: Best, log: JobLog) -> None:
 
 
 def _messages(finding: Finding, why: LogLine | None, lines: Sequence[LogLine]) -> list[str]:
-    """The message in one line, then with those that it runs over into."""
+    """The head, the message in one line, then with those that it runs over into."""
     if why is None:
         above = [line.text for line in lines if line.number == finding.line.number - 1 and _RUNTIME.match(line.text)]
         return [*above, finding.line.text]
     below = [line for line in lines if why.number <= line.number < why.number + _READ_ON]
-    return [why.text, " ".join(line.text.strip() for line in below)]
+    return [finding.line.text, why.text, " ".join(line.text.strip() for line in below)]
 
 
 def _failed_task(finding: Finding) -> bool:
@@ -182,6 +200,10 @@ def _sounds_bad(line: LogLine) -> bool:
 
 def reason(finding: Finding, lines: Sequence[LogLine]) -> LogLine | None:
     """The line that says why, below one that only says that there is an error. lines: those of its file."""
+    if _WHERE in finding.line.text:
+        near = [line for line in lines if 0 < line.number - finding.line.number <= _INFORMS_WITHIN]
+        told = next((line for line in near if _INFORMS.match(line.text)), None)
+        return next(_below(told, lines), None) if told else None
     if finding.signature.component != "program" or not _HEADS_ONLY.search(finding.line.text.rstrip()):
         return None
     return next(_below(finding.line, lines), None)
