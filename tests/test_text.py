@@ -117,3 +117,8 @@ def test_what_followed_is_left_out_of_what_is_asked() -> None:
     cause = f"Rank 3 lost its GPU (a.log:3). {FOLLOWED}srun ended v1.2 of it; NCCL timed out. Seen twice."
     assert without_consequences(cause) == "Rank 3 lost its GPU (a.log:3). Seen twice."
     assert without_consequences("Nothing followed.") == "Nothing followed."
+
+
+def test_a_host_with_a_number_without_end_is_listed_as_it_is() -> None:
+    hosts = ["n1", "n2", f"n{'9' * 5000}"]
+    assert host_list(hosts) == f"n[1-2],{hosts[2]}"

@@ -16,6 +16,7 @@ _NO_END = re.compile(r"['\"]?(?:[$`~{]|[&*!]\S)|;[A-Za-z]")
 # No option, no path, no word of a shell, and none by which a scheduler knows all of its nodes: Slurm's ALL, LSF's allremote.
 HOST = re.compile(r"(?!(?i:all|allremote|allhosts|others|none|default)(?![\w.-]))[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 
+_MOST_DIGITS = 18  # of a number in a host's name
 _LEAD = 20  # characters before a reason that say whose it is
 # How programs say why: a status, a refusal, something that is not there.
 _REASON = re.compile(
@@ -51,7 +52,7 @@ def host_list(hosts: Iterable[str]) -> str:
     groups: dict[tuple[str, int], set[int]] = {}
     for host in dict.fromkeys(hosts):
         stem = host.rstrip("0123456789")
-        digits = host[len(stem) :] if host[len(stem) :].isascii() else ""
+        digits = host[len(stem) :] if len(host) - len(stem) <= _MOST_DIGITS else ""
         groups.setdefault((stem, len(digits)) if digits else (host, 0), set()).add(int(digits or 0))
     return ",".join(_folded(stem, width, numbers) for (stem, width), numbers in groups.items())
 

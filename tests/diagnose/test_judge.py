@@ -270,3 +270,20 @@ def test_processes_on_the_gpus_beside_a_log_that_says_nothing_are_no_health(know
     assert judge(job(quiet, seen), knowledge).outcome == "unknown"
     assert judge(job(quiet), knowledge).outcome == "healthy"
     assert judge(job(steps(1, 9), seen), knowledge).outcome == "healthy"
+
+
+NINES = "9" * 5000
+LONG = (
+    f"process rank {NINES} with PID {NINES} on node n1 exited on signal {NINES}",
+    f"failed (exitcode: -{NINES}) local_rank: {NINES} (pid: {NINES}) of binary",
+    f"  rank      : {NINES} (local_rank: {NINES})",
+    "  rank      : \u00b20 (local_rank: 0)",
+    WATCHDOG.splitlines()[0].replace("SeqNum=9", f"SeqNum={NINES}").replace("=600000", f"={NINES}"),
+    f"last enqueued NCCL work: {NINES}, last completed NCCL work: -1",
+    f"[rank 3] NaN in gradients on rank {NINES} at iteration {NINES}",
+)
+
+
+@pytest.mark.parametrize("line", LONG, ids=lambda line: line[:20])
+def test_a_number_that_is_none_of_ours_ends_no_diagnosis(line: str, knowledge: Knowledge) -> None:
+    assert judge(job(f"{steps(1, 4)}\n{line}\n{OOM}"), knowledge).failure_type == "out-of-memory"

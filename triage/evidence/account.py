@@ -69,7 +69,7 @@ def _table(lines: Sequence[LogLine], head: LogLine) -> list[Row]:
         if line.number <= head.number or line is (rule if spans else None) or not line.text.strip():
             continue
         values = dict(zip(names, _cells(line.text, spans), strict=False))
-        if values.get("JobID", values.get("JobIDRaw", ""))[:1].isdigit():
+        if values.get("JobID", values.get("JobIDRaw", ""))[:1].isdecimal():
             found.append(_row(line, values))
     return found
 

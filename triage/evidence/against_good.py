@@ -141,7 +141,7 @@ def _same_version(fresh: list[Value], other: tuple[Value, ...]) -> bool:
 
 def _begins(a: str, b: str) -> bool:
     short, long = sorted((a, b), key=len)
-    return long.startswith(short) and not long[len(short) :][:1].isdigit()
+    return long.startswith(short) and not long[len(short) :][:1].isdecimal()
 
 
 def _would_tell(value: Value, other: Profile) -> bool:

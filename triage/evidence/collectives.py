@@ -18,16 +18,16 @@ from triage.domain import LogLine
 
 _WAIT = re.compile(
     r"(?:\[Rank (?P<rank>\d{1,6})\]|Rank (?P<rank2>\d{1,6})\])?.{0,200}?Watchdog caught collective operation timeout: "
-    r"Work(?:NCCL|HCCL|XCCL)?\(SeqNum=(?P<seq>\d+), OpType=(?P<op>\w+)(?:, NumelIn=(?P<n_in>\d+), NumelOut=(?P<n_out>\d+))?"
-    r"(?:, TensorShape=(?P<shape>\[[\d, ]*\]))?.{0,60}?Timeout\(ms\)=(?P<limit>\d+)\)(?: ran for (?P<ran>\d+) milliseconds)?"
+    r"Work(?:NCCL|HCCL|XCCL)?\(SeqNum=(?P<seq>\d{1,20}), OpType=(?P<op>\w+)(?:, NumelIn=(?P<n_in>\d{1,20}), NumelOut=(?P<n_out>\d{1,20}))?"
+    r"(?:, TensorShape=(?P<shape>\[[\d, ]*\]))?.{0,60}?Timeout\(ms\)=(?P<limit>\d{1,20})\)(?: ran for (?P<ran>\d{1,20}) milliseconds)?"
 )
-_GROUP = re.compile(r"PG (?:ID \d+ )?(?:PG )?GUID (?P<guid>\w+)")
+_GROUP = re.compile(r"PG (?:ID \d{1,20} )?(?:PG )?GUID (?P<guid>\w+)")
 _STATUS = re.compile(
-    r"last enqueued (?:NCCL )?work: (?P<enqueued>-?\d+), last completed (?:NCCL )?work: (?P<completed>-?\d+)"
+    r"last enqueued (?:NCCL )?work: (?P<enqueued>-?\d{1,20}), last completed (?:NCCL )?work: (?P<completed>-?\d{1,20})"
 )
 _RANK = re.compile(r"\[?[Rr]ank\s?(\d{1,6})\]")
 _PRINT = re.compile(
-    r"Rank (\d{1,6}) is running collective: CollectiveFingerPrint\((?:SequenceNumber=(\d+),? ?)?OpType=(\w+)(?:, TensorShape=(\[[\d, ]*\]))?"
+    r"Rank (\d{1,6}) is running collective: CollectiveFingerPrint\((?:SequenceNumber=(\d{1,20}),? ?)?OpType=(\w+)(?:, TensorShape=(\[[\d, ]*\]))?"
 )
 # Their sizes may differ between ranks by design, or their numbers count something else.
 _UNEVEN = frozenset({"SEND", "RECV", "COALESCED", "ALLTOALL", "ALLTOALL_BASE", "GATHER", "SCATTER", "UNKNOWN"})

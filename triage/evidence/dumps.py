@@ -195,7 +195,7 @@ class _Reader:
             native = found[3] is None or bool(_COMPILED.search(found[2]))
             return Frame(found[1], found[2], int(found[3]) if found[3] else None, line, native)
         if found := _FAULT_FRAME.match(text):
-            return Frame(found[3], found[1], int(found[2]) if found[2].isdigit() else None, line)
+            return Frame(found[3], found[1], int(found[2]) if found[2].isdecimal() else None, line)
         return None
 
     @staticmethod

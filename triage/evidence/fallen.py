@@ -13,12 +13,12 @@ from triage.domain import LogLine
 from triage.heads import split
 
 _ROOT = "Root Cause (first observed failure)"
-_FIELD = re.compile(r"\s{1,8}(host|rank|exitcode)\s{1,8}: (\S+)(?: \(local_rank: (\d+)\)| \(pid: (\d+)\))?")
-_ELASTIC = re.compile(r"failed \(exitcode: (-?\d+)\) local_rank: (\d+) \(pid: (\d+)\) of binary")
+_FIELD = re.compile(r"\s{1,8}(host|rank|exitcode)\s{1,8}: (\S+)(?: \(local_rank: (\d{1,9})\)| \(pid: (\d{1,9})\))?")
+_ELASTIC = re.compile(r"failed \(exitcode: (-?\d{1,9})\) local_rank: (\d{1,9}) \(pid: (\d{1,9})\) of binary")
 _SRUN = re.compile(r"srun: error: ([\w.-]{1,80}): tasks? ([\d,-]{1,200}): (.{1,80})")
-_MPIRUN = re.compile(r"process rank (\d+) with PID (\d+) on node ([\w.-]{1,80}) exited on signal (\d+)")
+_MPIRUN = re.compile(r"process rank (\d{1,9}) with PID (\d{1,9}) on node ([\w.-]{1,80}) exited on signal (\d{1,9})")
 _HYDRA = re.compile(r"^=\s{1,8}RANK (\d{1,6}) PID (\d{1,9}) RUNNING AT ([\w.-]{1,80})")
-_HYDRA_END = re.compile(r"^=\s{1,8}(?:KILLED BY SIGNAL: (\d+)|EXIT CODE: (\d+))")
+_HYDRA_END = re.compile(r"^=\s{1,8}(?:KILLED BY SIGNAL: (\d{1,9})|EXIT CODE: (\d{1,9}))")
 _ENDED_BY_LAUNCHER = re.compile(r"Terminated|Killed")
 _MAX_TASKS = 100_000
 
@@ -78,7 +78,7 @@ class _Block:
         name, value = found[1], found[2]
         if name == "host":
             self._host = value
-        elif name == "rank" and value.isdigit():
+        elif name == "rank" and value.isdecimal() and len(value) < 10:
             self._rank = int(value)
         elif name == "exitcode" and self._rank is not None:
             pid = int(found[4]) if found[4] else None
@@ -109,7 +109,7 @@ def _numbers(text: str) -> tuple[int, ...]:
     found: list[int] = []
     for part in text.split(","):
         low, _, high = part.partition("-")
-        if low.isdigit() and len(found) < _MAX_TASKS:
-            end = int(high) if high.isdigit() else int(low)
+        if low.isdecimal() and len(found) < _MAX_TASKS:
+            end = int(high) if high.isdecimal() else int(low)
             found += range(int(low), min(end, int(low) + _MAX_TASKS) + 1)
     return tuple(found)

@@ -169,6 +169,6 @@ class _Reader:
         row = dict(zip(self._columns, cells, strict=True))
         busy = row.get("utilization.gpu", "").split(" ")[0]
         index, used = row.get("index", str(self._row)), row.get("memory.used", "").split(" ")[0]
-        if busy.isdigit() and index.isdigit():
+        if busy.isdecimal() and index.isdecimal():
             self._row += 1
-            yield Gpu(int(index), "", int(busy), int(used) if used.isdigit() else None, line, node)
+            yield Gpu(int(index), "", int(busy), int(used) if used.isdecimal() else None, line, node)

@@ -15,7 +15,7 @@ _ASKED = re.compile(
 _FOLLOWED = re.compile(
     r"[Oo]bserved flight recorder dump signal from another rank|dump signal (?:due to a collective timeout )?from +(?:another )?rank"
 )
-_STATE = re.compile(r"last enqueued (?:NCCL )?work: (-?\d+), last completed (?:NCCL )?work: (-?\d+)")
+_STATE = re.compile(r"last enqueued (?:NCCL )?work: (-?\d{1,20}), last completed (?:NCCL )?work: (-?\d{1,20})")
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ def job_id(files: Iterable[LogFile], said: Iterable[str] = ()) -> str:
         (job,) = array["array"]
         return f"{job}_{next(iter(array['task']))}" if len(array["task"]) == 1 else job
     found = _said(files, said)
-    return f"{found}[{next(iter(array['index']))}]" if found.isdigit() and len(array["index"]) == 1 else found
+    return f"{found}[{next(iter(array['index']))}]" if found.isdecimal() and len(array["index"]) == 1 else found
 
 
 def node_numbers(files: Sequence[LogFile]) -> frozenset[str]:

@@ -75,7 +75,7 @@ def features(text: str) -> Iterator[str]:
             yield f"config:{value}"
     if "model" in text:
         for model in _MODEL.finditer(text):
-            if not model[1].replace(".", "").isdigit() and (value := name(model[1].rstrip("/")).lower()):
+            if not model[1].replace(".", "").isdecimal() and (value := name(model[1].rstrip("/")).lower()):
                 yield f"model:{value}"
 
 

@@ -14,7 +14,9 @@ from triage.heads import split
 
 LOOKED_AT = 160  # lines with a time, at most, at each end of a file
 _EXACT, _STEP, _WAIT, _DEATH, _SPAN = 1.0, 20.0, 60.0, 120.0, 300.0  # seconds within which both tell of it
-_WATCHDOG = re.compile(r"(?:GUID (\w+).{0,200}?)?collective operation timeout: Work\w{0,6}\(SeqNum=(\d+), OpType=(\w+)")
+_WATCHDOG = re.compile(
+    r"(?:GUID (\w+).{0,200}?)?collective operation timeout: Work\w{0,6}\(SeqNum=(\d{1,20}), OpType=(\w+)"
+)
 _PEER = re.compile(r"(?:remote|from|by|to) peer ([A-Za-z][\w.-]{1,80}?)<")
 _DEAD = re.compile(
     r"Killed process (\d{2,9})\b|\bpid[=:] ?'?(\d{2,9})\b|\w\[(\d{2,9})\]: segfault|\(pid:? (\d{2,9})\)|\bPID:? (\d{2,9})\b"

@@ -20,6 +20,7 @@ STRUCTURAL = (
     r"flight recorder: (?:unfinished |group=)",
     *TELLING,
 )
+_MOST_DIGITS = 18  # of a number; a longer one counts nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,8 @@ class Matcher:
         """What the pattern names in the text."""
         regex = self._regex(self.patterns[hit])
         match = regex.search(text)
-        groups = {k: v for k, v in match.groupdict().items() if v} if match else {}
+        found = match.groupdict().items() if match else ()
+        groups = {k: v for k, v in found if v and not (len(v) > _MOST_DIGITS and v.isdecimal())}
         if "node" in groups and match and _no_name(text, *match.span(regex.groupindex["node"])):
             del groups["node"]
         return groups

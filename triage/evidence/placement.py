@@ -65,7 +65,7 @@ def _step(text: str) -> Iterator[Pair]:
     if found := _STEP.search(text):
         for span in filter(None, found[2].split(",")):
             first, _, last = span.partition("-")
-            if first.isdigit() and (last or first).isdigit() and int(last or first) - int(first) < 100_000:
+            if first.isdecimal() and (last or first).isdecimal() and int(last or first) - int(first) < 100_000:
                 yield from ((rank, found[1]) for rank in range(int(first), int(last or first) + 1))
 
 
@@ -108,7 +108,7 @@ def _node_list(log: JobLog) -> dict[int, str]:
     said = {found[1]: found[2] for f in log.files for line in f.lines if (found := _SLURM.search(line.text))}
     each = said.get("NTASKS_PER_NODE", "")
     nodes = expand(said.get("JOB_NODELIST", said.get("NODELIST", "")))
-    return dict(enumerate(node for node in nodes for _ in range(int(each)))) if each.isdigit() else {}
+    return dict(enumerate(node for node in nodes for _ in range(int(each)))) if each.isdecimal() else {}
 
 
 def task_nodes(log: JobLog) -> list[str]:

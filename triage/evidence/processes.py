@@ -55,7 +55,7 @@ class Processes:
 
 def short(node: str) -> str:
     """Schedulers know a node by its first name; an address stays whole."""
-    return node if node.replace(".", "").isdigit() else node.split(".", 1)[0]
+    return node if node.replace(".", "").isdecimal() else node.split(".", 1)[0]
 
 
 def processes(log: JobLog, gone: Iterable[Fallen], asked: Iterable[str] = ()) -> Processes:

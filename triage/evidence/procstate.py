@@ -98,7 +98,7 @@ def _row(text: str, columns: list[str]) -> dict[str, str] | None:
     row = {
         _COLUMNS.get(name, "cmd" if name in _LAST else name): word for name, word in zip(columns, words, strict=False)
     }
-    fits = row.get("pid", "").isdigit() and _STATE.fullmatch(row.get("stat", ""))
+    fits = row.get("pid", "").isdecimal() and _STATE.fullmatch(row.get("stat", ""))
     return row if fits else None
 
 
@@ -120,7 +120,7 @@ def _state(row: dict[str, str], line: LogLine, node: str | None) -> State:
         node,
         rank_in(command),
         local_rank_in(command),
-        int(parent) if parent.isdigit() else None,
+        int(parent) if parent.isdecimal() else None,
     )
 
 

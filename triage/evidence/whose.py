@@ -76,7 +76,7 @@ def _split(file: LogFile, pattern: re.Pattern[str]) -> Iterator[Labelled]:
         if found is None:
             continue
         label = next(filter(None, found.groups()))
-        rank, node = (int(label), None) if label.isdigit() else (None, label)
+        rank, node = (int(label), None) if label.isdecimal() else (None, label)
         streams.setdefault(label, Labelled([], rank, node)).lines.append((line, line.text[found.end() :]))
     yield from streams.values()
 

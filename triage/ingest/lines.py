@@ -124,7 +124,7 @@ class LineParser:
         return prefix.peel(text, start, fields, self._clock) if start > at else at
 
     def _json_time(self, key: str, value: str) -> datetime | None:
-        if key == "time_ms" or value.replace(".", "").isdigit():
+        if key == "time_ms" or value.replace(".", "").isdecimal():
             try:
                 number = float(value)
                 return self._clock.from_epoch(number / 1000 if number > 1e11 else number)

@@ -82,7 +82,7 @@ def _node(text: str) -> str | None:
     if match := _QUALIFIED.search(text):
         return match[1]
     log = _NODE_LOG.search(text)
-    if log and (named := log[1] or log[2]) and any(c.isdigit() for c in named):
+    if log and (named := log[1] or log[2]) and any(c.isdecimal() for c in named):
         return named
     if match := _NODE.search(text):
         parts = match[1].split("-")

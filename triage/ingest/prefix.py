@@ -108,14 +108,14 @@ def _step(text: str, at: int, fields: Fields, clock: Clock) -> int:
         return _ray(text, at, fields)
     if first == "<":
         return _priority(text, at, fields)
-    if first.isascii() and (first.isalpha() or first.isdigit()):
+    if first.isascii() and (first.isalpha() or first.isdecimal()):
         return _word(text, at, fields, clock)
     return at
 
 
 def _bracket(text: str, at: int, fields: Fields, clock: Clock) -> int:
     inner = text[at + 1 : at + 2]
-    if inner.isdigit() or inner == " ":
+    if inner.isdecimal() or inner == " ":
         return _bracket_digit(text, at, fields, clock)
     if match := _RANK_TAG.match(text, at) or _GROUP_TAG.match(text, at):
         fields.rank = int(match[1])
@@ -207,7 +207,7 @@ def _word(text: str, at: int, fields: Fields, clock: Clock) -> int:
     first = text[at]
     dated = fields.time is not None
     if end := _stamp(text, at, fields, clock):
-        if first in "IWEFDC" and text[at + 1 : at + 2].isdigit():
+        if first in "IWEFDC" and text[at + 1 : at + 2].isdecimal():
             fields.level = _LETTERS[first]
             return _end_of_glog(text, end, fields)
         return _syslog(text, end, fields, sure=first.isalpha())

@@ -56,7 +56,7 @@ def discover(paths: Sequence[str]) -> tuple[tuple[Input, ...], tuple[str, ...]]:
 
 def natural(name: str) -> list[tuple[int, int | str]]:
     """A sort key under which rank_2 stands before rank_10."""
-    return [(0, int(part)) if part.isdigit() else (1, part) for part in re.split(r"([0-9]{1,18})", name) if part]
+    return [(0, int(part)) if part.isdecimal() else (1, part) for part in re.split(r"([0-9]{1,18})", name) if part]
 
 
 class _Notes:

@@ -64,7 +64,7 @@ class Clock:
     def read(self, text: str, at: int = 0) -> tuple[datetime | None, int]:
         """The stamp that starts at `at`, and its end; (None, at): there is none; (None, end): it cannot be dated."""
         first = text[at : at + 1]
-        for pattern, build in _READERS.get(first, ()) if not first.isdigit() else _DIGITS:
+        for pattern, build in _READERS.get(first, ()) if not first.isdecimal() else _DIGITS:
             if match := pattern.match(text, at):
                 try:
                     found = build(self, match)

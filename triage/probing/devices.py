@@ -110,7 +110,7 @@ def _nvidia_smi() -> list[Reading]:
         apps = _run(["nvidia-smi", "--query-compute-apps=gpu_uuid,pid", "--format=csv,noheader,nounits"])
         used = [[cell.strip() for cell in line.split(",")] for line in apps.splitlines() if "," in line]
         for reading in readings:
-            reading["pids"] = [int(row[1]) for row in used if row[0] == reading["uuid"] and row[1].isdigit()]
+            reading["pids"] = [int(row[1]) for row in used if row[0] == reading["uuid"] and row[1].isdecimal()]
     return readings
 
 
@@ -119,7 +119,7 @@ def nvidia_csv(text: str) -> list[Reading]:
     found = []
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.split(",")]
-        if len(cells) == len(_FIELDS) and cells[0].isdigit():
+        if len(cells) == len(_FIELDS) and cells[0].isdecimal():
             reasons = int(cells[4], 16) if cells[4].lower().startswith("0x") else None
             found.append(
                 {

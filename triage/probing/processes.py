@@ -70,7 +70,7 @@ class Reader:
     # ------------------------------------------------------------------------------------------ which
     def _table(self) -> Iterator[dict[str, Any]]:
         for name in os.listdir(self._proc):  # noqa: PTH208 - for speed
-            if name.isdigit() and (stat := _stat(self._get(name, "stat"))) is not None:
+            if name.isdecimal() and (stat := _stat(self._get(name, "stat"))) is not None:
                 yield self._of_another_thread(stat) if stat["state"] == "Z" and stat["threads"] > 1 else stat
 
     def _of_another_thread(self, stat: dict[str, Any]) -> dict[str, Any]:
@@ -154,7 +154,7 @@ class Reader:
         environment = self._get(pid, "environ")
         values = dict(_environment(environment))
         command = self._get(pid, "cmdline") or b""
-        ranks = {name: int(values[name]) for name in RANK_NAMES if values.get(name, "").isdigit()}
+        ranks = {name: int(values[name]) for name in RANK_NAMES if values.get(name, "").isdecimal()}
         if (option := _RANK_OPTION.search(command + b"\0")) and "RANK" not in ranks:
             ranks["LOCAL_RANK"] = int(option[1])
         return {

@@ -138,5 +138,5 @@ def _both(accounted: SlurmJob, live: SlurmJob) -> SlurmJob:
 def _order(job: SlurmJob) -> tuple[int, int, int]:
     number = (job.array_job or job.het_job or job.id).partition("_")[0]
     first = job.array_task.replace("-", ",").partition(",")[0]
-    task = int(first) if first.isdigit() else -1
-    return int(number) if number.isdigit() else 0, task, job.het_offset or 0
+    task = int(first) if first.isdecimal() else -1
+    return int(number) if number.isdecimal() else 0, task, job.het_offset or 0

@@ -119,5 +119,5 @@ def _job(pairs: Mapping[str, str]) -> SlurmJob:
 
 def _shown(job: str, array: str, task: str, het: str, offset: str) -> str:
     if array:
-        return f"{array}_{task}" if task.isdigit() else f"{array}_[{task}]"
+        return f"{array}_{task}" if task.isdecimal() else f"{array}_[{task}]"
     return f"{het}+{offset}" if het else job

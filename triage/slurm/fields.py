@@ -63,7 +63,7 @@ def code(text: str) -> tuple[int | None, int | None]:
 
 def number(text: str) -> int | None:
     text = text.strip()
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
 
 
 def gpus(tres: str) -> int:

@@ -36,7 +36,7 @@ class JobId:
 
     def names(self, task: str) -> bool:
         """Is the task of the array among those named? task: an index; of tasks that wait together, a list."""
-        return not self.tasks or (task.isdigit() and any(a <= int(task) <= b for a, b in self.tasks))
+        return not self.tasks or (task.isdecimal() and any(a <= int(task) <= b for a, b in self.tasks))
 
 
 def parse(text: str) -> JobId:

@@ -99,7 +99,7 @@ def _add(found: Logs, job: SlurmJob, pattern: str, step: str, said: bool) -> Non
     """said: Slurm says that the file is there, so that its absence is worth a word."""
     if pattern in ("/dev/null", "none") and said:
         found.notes.append("the job's output was sent to /dev/null")
-    if pattern in ("/dev/null", "none", "all") or (not said and pattern.isdigit()):
+    if pattern in ("/dev/null", "none", "all") or (not said and pattern.isdecimal()):
         return
     wanted = to_glob(pattern, job, step)
     if not PurePosixPath(wanted).is_absolute():

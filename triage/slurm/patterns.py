@@ -40,7 +40,7 @@ def _symbol(symbol: str, width: str, job: SlurmJob, step: str) -> str:
     value = _VALUES[symbol](job, step)
     if not value:
         return "[0-9]*" if symbol in "tns" else "*"
-    return glob.escape(value.zfill(min(int(width), _MOST_WIDTH)) if width and value.isdigit() else value)
+    return glob.escape(value.zfill(min(int(width), _MOST_WIDTH)) if width and value.isdecimal() else value)
 
 
 def _node(job: SlurmJob, step: str) -> str:
@@ -50,7 +50,7 @@ def _node(job: SlurmJob, step: str) -> str:
 
 
 def _task(job: SlurmJob) -> str:
-    return job.array_task if job.array_task.isdigit() else "4294967294"  # what Slurm writes where there is no array
+    return job.array_task if job.array_task.isdecimal() else "4294967294"  # what Slurm writes where there is no array
 
 
 _VALUES: dict[str, Callable[[SlurmJob, str], str]] = {

@@ -215,7 +215,7 @@ def ras(port: int, limit: float) -> Finding:
 def ras_port(processes: "List[Process]") -> int:
     for p in processes:
         port = p.env.get("NCCL_RAS_ADDR", "").rpartition(":")[2]
-        if port.isdigit() and int(port) < 65536:
+        if port.isdecimal() and int(port) < 65536:
             return int(port)
     return RAS_PORT
 

@@ -64,7 +64,7 @@ def table() -> "Dict[int, Process]":
     """All processes by pid; those that end meanwhile are left out."""
     (booted,) = re.findall(r"^btime (\d+)", _stat(), re.MULTILINE) or ["0"]
     found = {}
-    for name in filter(str.isdigit, os.listdir("/proc")):
+    for name in filter(str.isdecimal, os.listdir("/proc")):
         try:
             found[int(name)] = Process(int(name), float(booted))
         except (OSError, ValueError, IndexError):
@@ -109,10 +109,10 @@ def _set_ranks(processes: "List[Process]") -> None:
     """By the first variable that one of them has: under torchrun a task of Slurm is a launcher, and no rank. Neither is what has
     a number of its own and started another: an operator of Kubernetes gives a launcher that of its pod."""
     for p in processes:
-        if not p.env.get("SLURM_STEP_ID", "").isdigit() or int(p.env["SLURM_STEP_ID"]) >= _NO_STEP:
+        if not p.env.get("SLURM_STEP_ID", "").isdecimal() or int(p.env["SLURM_STEP_ID"]) >= _NO_STEP:
             p.env.pop("SLURM_PROCID", None)  # of a batch script, which is no rank
-    name = next((name for name in RANKS if any(p.env.get(name, "").isdigit() for p in processes)), "")
-    numbers = {p.pid: int(p.env[name]) for p in processes if p.env.get(name, "").isdigit()}
+    name = next((name for name in RANKS if any(p.env.get(name, "").isdecimal() for p in processes)), "")
+    numbers = {p.pid: int(p.env[name]) for p in processes if p.env.get(name, "").isdecimal()}
     launchers = {p.ppid for p in processes if p.pid in numbers and numbers.get(p.ppid) != numbers[p.pid]}
     for p in processes:
         p.rank = None if p.pid in launchers else numbers.get(p.pid)
