@@ -163,6 +163,8 @@ def test_an_outcome_is_recorded(served: Served) -> None:
     assert right.json()["said"] == [f"incident {number}: rejected by oncall"]
     assert [i["id"] for i in found] == [number]
     assert page.index("oncall rejected this diagnosis: came again.") < page.index('class="lead')
+    assert "<h1>The diagnosis was rejected</h1>" in page and "First: " not in page  # no step of it is the first to take
+    assert page.index("<details><summary>") < page.index('<ol class="steps">')
     assert 'class="chip established"' not in page.partition('class="lead')[0]
 
 

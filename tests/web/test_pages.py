@@ -102,3 +102,26 @@ def test_the_dashboard_and_what_is_not_there(served: Served, incident: int) -> N
         assert client.get("/incidents/999999").status_code == 404
         assert client.get("/nowhere").status_code == 404
         assert "Traceback" not in client.get("/incidents/999999").text
+        odd = client.get("/?at=0")
+        assert odd.status_code == 422 and "This value does not fit: at: " in odd.text and "openapi" not in odd.text
+
+
+def test_what_a_person_said_leads_the_page_and_the_list(served: Served) -> None:
+    line = b"[Wed Nov 18 01:53:50 2026] NVRM: Xid (PCI:0000:4a:00): 48, pid=21011, name=python3, DBE (double bit error) ECC\n"
+    number = served.diagnosed({"gpu-042.dmesg": line})
+    assert "triage recover" in page(served, f"/incidents/{number}")
+    said = {
+        "verdict": "corrected",
+        "failure_type": "network-error",
+        "cause": "a <switch> port",
+        "fix": "moved the cable",
+    }
+    with served.client() as client:
+        assert client.post(f"/api/v1/incidents/{number}/outcomes", json=said | {"worked": "yes"}).status_code == 201
+    html = page(served, f"/incidents/{number}")
+    top, _, proposed = html.partition('id="do"')
+    assert "<h1>a &lt;switch&gt; port</h1>" in top and "moved the cable (it worked)" in top
+    assert "scontrol update" not in top and "First: " not in html and "triage recover" not in html
+    assert "Steps of the diagnosis that was corrected" in proposed
+    listed = page(served, "/?verdict=corrected")
+    assert "<b>network-error</b>" in listed and "triage said ecc-error" in listed

@@ -7,6 +7,7 @@ from typing import Annotated, Any, cast, get_args
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Form, Query, Request
+from fastapi.exceptions import RequestValidationError
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from triage.chat.said import refuted
@@ -43,6 +44,11 @@ async def as_page_or_json(request: Request, error: Exception) -> Response:
     if request.url.path.startswith("/api/") or "text/html" not in request.headers.get("accept", ""):
         return problems.as_json(request, error)
     code, message, hint = problems.told(error)
+    if isinstance(error, RequestValidationError):
+        message, hint = (
+            f"This value does not fit: {message}.",
+            "Go back and change it, or begin at the list of incidents.",
+        )
     if code == 401:
         behind = f"?{request.url.query}" if request.url.query else ""
         return RedirectResponse("/login?next=" + quote(request.url.path + behind), 303)
