@@ -573,6 +573,27 @@ def test_the_number_of_a_launcher_is_that_of_no_rank(
     assert sorted(told.values()) == [4, 5]
 
 
+@pytest.fixture
+def container() -> Iterator[int]:
+    """The number here of a rank that is the first process of a container."""
+    program = [sys.executable, "-c", "import time; print(1, flush=True); time.sleep(600)"]
+    command = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *program]
+    with subprocess.Popen(command, env={**os.environ, "RANK": "3"}, stdout=subprocess.PIPE) as outside:
+        assert outside.stdout
+        if not outside.stdout.readline():
+            pytest.skip("this user may make no container")
+        yield int(Path(f"/proc/{outside.pid}/task/{outside.pid}/children").read_text())
+        outside.kill()
+
+
+def test_the_first_process_of_a_pod_may_be_its_rank(tmp_path: Path, path: Path, container: int) -> None:
+    enter = ["nsenter", "--target", str(container), "--pid", "--mount", "--"]
+    pod = reach.Reach(("train-0",), lambda _pod, argv: [*enter, *argv])
+    found = collecting.collect(pod, Wanted(every=True, seconds=12), tmp_path / "out")
+    assert [(told["pid"], told["rank"]) for told in manifest(found)["processes"]] == [(1, 3)]
+    assert found.stacks == 1
+
+
 def test_a_node_without_python_is_said(tmp_path: Path, path: Path) -> None:
     install(path, "ssh", "echo 'sh: 1: python3: not found' >&2; exit 127")
     found = collecting.collect(reach.ssh(["gpu-01"]), Wanted(seconds=8), tmp_path / "out")

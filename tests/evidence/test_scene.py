@@ -94,6 +94,15 @@ def test_gpus_as_tools_print_them(text: str) -> None:
     assert {h.pid for h in held} <= {280058, 280059}
 
 
+def test_a_row_whose_numbers_have_no_end_is_none() -> None:
+    head = "### n1: nvidia-smi --query-gpu=index,utilization.gpu,memory.used --format=csv,noheader\n"
+    nines = "9" * 5000
+    found, _ = gpus.read(
+        [log_file(f"{head}{nines}, 0 %, 1 MiB\n1, {nines} %, 1 MiB\n2, 7 %, {nines} MiB\n", "smi.txt")]
+    )
+    assert [(gpu.index, gpu.busy, gpu.used) for gpu in found] == [(2, 7, None)]
+
+
 def test_an_idle_gpu_counts_where_all_others_are_busy_and_it_is_held() -> None:
     def reading(*busy: int, used: int = 40000) -> list[gpus.Gpu]:
         line = log_file("x").lines[0]

@@ -11,6 +11,7 @@ from triage.domain import LogFile, LogLine
 from triage.evidence.whose import Whose, by_label
 
 _TABLE_GPU = re.compile(r"^\|\s+(\d{1,3})\s{1,4}\S.{1,60}?\|\s*([0-9A-Fa-f]{4,8}:[0-9A-Fa-f:.]{7})\s")
+_COUNT = re.compile(r"\d{1,9}")
 _TABLE_USE = re.compile(r"^\|.{10,60}\|\s*(\d{1,8})MiB\s*/\s*\d+MiB\s*\|\s*(\d{1,3})%\s")
 _TABLE_PROCESS = re.compile(
     r"^\|\s+(\d{1,3})\s+\S+\s+\S+\s+(\d{1,9})\s+(?:C|C\+G|M\+C)\s+(\S.*?)\s+(?:\d+MiB|N/A)\s*\|"
@@ -169,6 +170,6 @@ class _Reader:
         row = dict(zip(self._columns, cells, strict=True))
         busy = row.get("utilization.gpu", "").split(" ")[0]
         index, used = row.get("index", str(self._row)), row.get("memory.used", "").split(" ")[0]
-        if busy.isdecimal() and index.isdecimal():
+        if _COUNT.fullmatch(busy) and _COUNT.fullmatch(index):
             self._row += 1
-            yield Gpu(int(index), "", int(busy), int(used) if used.isdecimal() else None, line, node)
+            yield Gpu(int(index), "", int(busy), int(used) if _COUNT.fullmatch(used) else None, line, node)

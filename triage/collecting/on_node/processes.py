@@ -88,8 +88,8 @@ def of_job(chosen: Finding, everything: "Dict[int, Process]", ends: float) -> "L
         others.update({pid: process for pid, process in everything.items() if pid == chosen["pid"]})
         others = {pid: process for pid, process in others.items() if _is_below(pid, chosen["pid"], everything)}
     else:
-        mine = os.geteuid()
-        others = {pid: p for pid, p in others.items() if not p.is_kernel and pid != 1 and mine in (0, p.uid)}
+        mine, first = os.geteuid(), 1 if chosen.get("every") else 2  # the first process of a pod may be the rank itself
+        others = {pid: p for pid, p in others.items() if not p.is_kernel and pid >= first and mine in (0, p.uid)}
     looks = [Look("environ", lambda pid=pid: _environ(pid), 5, pid) for pid in others]  # type: ignore[misc]
     for look, found in run(looks, ends):
         process = others[look.pid or 0]
