@@ -14,13 +14,16 @@ from typing import IO, Any
 from triage.cli import kube_job, serve_roots, slurm_job, tasks, wiring
 from triage.cli.case import Case
 from triage.config import Settings
+from triage.domain import Diagnosis
 from triage.errors import InputError, TriageError
 from triage.parts import Tell
 from triage.redact import redact
 from triage.roots import within
+from triage.text import excerpt
 
 ALLOW = f"{serve_roots.SETTING} allows another folder"
 MOST_TOLD = 3  # files that were not read
+MOST_FOUND = 400  # characters of a cause that could not be recorded
 
 
 def main() -> None:
@@ -49,11 +52,17 @@ def _diagnosed(server: IO[str], asked: dict[str, Any]) -> dict[str, Any]:
     made = [task for group in groups for task in group]
     first = made[0].document
     if first["incident"] is None:
-        why = (m for m in reversed(made[0].result.missing) if "recorded" in m)
-        return {"error": next(why, "the incident was not recorded")}
+        return {"error": redact(_unrecorded(made[0].result))}
     others = ", ".join(str(task.document["incident"]) for task in made[1:])
     said = f"{len(made)} tasks were diagnosed; the other incidents: {others}" if others else ""
     return {"said": said, **{name: first[name] for name in ("incident", "failure_type", "outcome", "status")}}
+
+
+def _unrecorded(result: Diagnosis) -> str:
+    """What was found all the same, and why it is shown nowhere else."""
+    why = next((m for m in reversed(result.missing) if "recorded" in m), "the incident was not recorded")
+    found = "" if result.failure_type == "unknown" else f"{result.failure_type} ({result.status}): "
+    return f"{why}. What was found: {found}{excerpt(result.root_cause, limit=MOST_FOUND)}"
 
 
 @contextlib.contextmanager
