@@ -96,6 +96,18 @@ def test_approved_it_answers_the_same_failure_in_another_job(tmp_path: Path, lea
     assert any("replace the fibre" in step["step"].lower() for step in found["remediation"])
 
 
+def test_what_was_recorded_without_it_stays_the_same_failure(tmp_path: Path) -> None:
+    raised = "FrobnicatorError: the flux capacitor of ring {start} has lost its phase lock"
+    taught = diagnosis(log(tmp_path / "a.out", last=raised))
+    resolved(1, "--verdict", "confirmed", "--cause", "firmware", "--fix", "flash it", "--worked", "yes")
+    run(rules.app, "approve", ONE)
+
+    found = diagnosis(log(tmp_path / "b.out", "node-b", 511, 4000, last=raised))
+
+    assert found["evidence"][0]["signature"] == ONE
+    assert found["fingerprint"] == taught["fingerprint"] != ""
+
+
 def test_a_second_confirmed_incident_puts_it_in_force_and_no_person_has_approved_it(
     tmp_path: Path, learned: LearnedSignature
 ) -> None:

@@ -31,6 +31,12 @@ def test_it_stands_after_the_looking_and_before_what_changes_something() -> None
     assert steps[1].command == "", "a person's words are no command"
 
 
+def test_what_a_signature_learned_of_it_is_not_said_twice() -> None:
+    taught = Remedy("as done in incident 17: swapped GPU 3", "", "reversible")
+    steps = with_precedent(replace(RESULT, remediation=(LOOK, taught, ACT))).remediation
+    assert [step.step for step in steps] == [LOOK.step, "Do what fixed it last time: swapped GPU 3", ACT.step]
+
+
 @pytest.mark.parametrize(
     "change",
     [{"same_fingerprint": False}, {"worked": "no"}, {"worked": "unknown"}, {"outcome": "rejected"}, {"fix": " "}],

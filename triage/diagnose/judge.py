@@ -152,9 +152,8 @@ def _with_cause(facts: Facts, verdict: Verdict, evidence: list[Evidence], knowle
             *(fetch_notes(facts, root, book, found, reached) if verdict.status in _OPEN else ()),
         ),
         files=tuple(f.name for f in facts.log.files),
-        fingerprint=fingerprint(
-            root.failure_type, signature.id, root.first.line.text, (*found.nodes, evidence[0].node or "")
-        ),
+        fingerprint=signature.fingerprint
+        or fingerprint(root.failure_type, signature.id, root.first.line.text, (*found.nodes, evidence[0].node or "")),
     )
 
 

@@ -20,7 +20,9 @@ def with_precedent(result: Diagnosis) -> Diagnosis:
     if best is None:
         return result
     looking = list(itertools.takewhile(lambda step: step.risk == "read-only", result.remediation))
-    rest = result.remediation[len(looking) :]
+    fix = " ".join(best.fix.split())
+    # A signature that was learned from that incident says so too.
+    rest = [step for step in result.remediation[len(looking) :] if not step.step.endswith(f": {fix}")]
     return replace(result, remediation=(*looking, _step(result, best), *rest))
 
 

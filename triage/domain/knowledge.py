@@ -31,6 +31,7 @@ class Signature:
     action: str = ""  # an id of taxonomy.yaml, where it is not that of the failure type
     examples: tuple[str, ...] = ()
     counter_examples: tuple[str, ...] = ()
+    fingerprint: str = ""  # of a learned one: of the incident that taught it, whose likes were recorded without it
 
 
 @dataclass(frozen=True, slots=True)

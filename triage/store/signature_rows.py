@@ -70,7 +70,8 @@ def new(learned: LearnedSignature) -> Row:
 
 
 def learned(row: Mapping[Any, Any]) -> LearnedSignature:
-    """row: of `learned_signature`, with how many outcomes `confirmed` and `contradicted` it."""
+    """row: of `learned_signature`, with how many outcomes `confirmed` and `contradicted` it, and `taught_by`: the fingerprint
+    of the incident that gave it, None where that was forgotten."""
     lines = tuple(json.loads(row["lines"]))
     unless = spared(lines)
     signature = Signature(
@@ -84,6 +85,7 @@ def learned(row: Mapping[Any, Any]) -> LearnedSignature:
         weight=APPROVED_WEIGHT if row["approved_by"] else WEIGHT,
         outcome=row["outcome"],
         unless=unless,
+        fingerprint=row["taught_by"] or "",
     )
     origin = RuleOrigin(
         by=row["source"],

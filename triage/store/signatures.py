@@ -30,6 +30,11 @@ _SIGNATURES = select(
     *Row.__table__.c,
     _outcomes("confirmed").scalar_subquery().label("confirmed"),
     _outcomes("contradicted").scalar_subquery().label("contradicted"),
+    select(Incident.fingerprint)
+    .where(Incident.id == Row.incident_id)
+    .correlate(Row)
+    .scalar_subquery()
+    .label("taught_by"),
 )
 
 
