@@ -43,6 +43,12 @@ def test_steps_are_rows_and_an_unknown_time_is_none() -> None:
     ]
 
 
+def test_a_time_that_no_clock_shows_is_none() -> None:
+    file = log_file("JobID|State|Start|End\n7|FAILED|2026-01-01T25:00:99|2026-01-01T10:00:00\n", "sacct.txt", "sacct")
+    (row,) = rows(file)
+    assert (row.start, row.end) == (None, datetime(2026, 1, 1, 10, tzinfo=UTC))
+
+
 def test_another_kind_of_file_has_no_rows() -> None:
     assert rows(log_file(PARSABLE, "job.log", "job")) == []
     assert job_row(log_file("no table here", "sacct.txt", "sacct")) is None

@@ -59,3 +59,24 @@ def test_tasks_of_srun_that_each_launch_several_ranks_are_no_ranks() -> None:
 
 def test_a_log_of_single_words_is_no_host_file() -> None:
     assert placed(job(log_file("start\ndone", "job.log"), log_file("gn01 is down", "hosts")), {}, [0]) == {}
+
+
+NINES = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LAUNCHED["deepspeed"].replace("[0, 1]", f"[{NINES}]"),
+        f"srun: launching StepId=7.0 on host gn01, 2 tasks: [0-{NINES}]",
+        f"SLURM_JOB_NODELIST=gn[01-02]\nSLURM_NTASKS_PER_NODE={NINES[:11]}",
+    ],
+    ids=["deepspeed", "srun", "tasks"],
+)
+def test_numbers_without_end_put_no_rank_anywhere(text: str) -> None:
+    assert placed(job(text), {}, range(2)).keys() <= {2, 3}
+
+
+def test_nodes_and_tasks_without_end_are_ranks_up_to_a_bound() -> None:
+    text = "SLURM_JOB_NODELIST=gn[00001-99999]\nSLURM_NTASKS_PER_NODE=9999999"
+    assert 10_000 < len(placed(job(text), {}, range(4))) < 1_000_000

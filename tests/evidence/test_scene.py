@@ -33,6 +33,11 @@ def test_states_of_processes_as_tools_print_them(text: str, expected: tuple[str,
     assert [(pid, letter, wchan) for pid, letter, wchan, _ in states(text)] == [(4711, *expected)]
 
 
+def test_a_process_whose_number_has_no_end_is_none() -> None:
+    nines = "9" * 5000
+    assert states(f"PID PPID STAT CMD\n{nines} 1 S python\n12 {nines} S python\n", "ps.txt") == [(12, "S", "", None)]
+
+
 def test_headings_give_the_node() -> None:
     rows = "  41 Rl - 1:00 python\n"
     for head in ("### gpu-07: ps -eo pid,stat,wchan,etime,args\n", "==> gpu-07 <==\nPID STAT WCHAN ELAPSED CMD\n"):

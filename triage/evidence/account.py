@@ -110,4 +110,7 @@ def _row(line: LogLine, values: dict[str, str]) -> Row:
 
 
 def _time(text: str) -> datetime | None:
-    return datetime.fromisoformat(text[:19]).replace(tzinfo=UTC) if _STAMP.match(text) else None
+    try:
+        return datetime.fromisoformat(text[:19]).replace(tzinfo=UTC) if _STAMP.match(text) else None
+    except ValueError:  # no clock shows it
+        return None

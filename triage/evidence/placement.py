@@ -5,6 +5,7 @@ Weaker than a line that carries both a rank and its node: it says where a rank w
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TypeAlias
@@ -27,6 +28,8 @@ _NAMED = re.compile(
     r"host_?-?file|machine_?-?file|pe_?-?hostfile|(?:^|/)(?:machines|hosts|nodefile)(?:\.\w+)?$", re.IGNORECASE
 )
 _SLURM = re.compile(r"\bSLURM_((?:JOB_)?NODELIST|NTASKS_PER_NODE)[=: ]{1,3}['\"]?([\w.,\[\]-]{1,2000})")
+_NUMBER = re.compile(r"\d{1,7}")
+_MOST_RANKS = 1 << 18
 _SRUN_TASK = re.compile(rf"srun: error: ({_HOST}): task (\d{{1,6}}): ")
 
 Pair: TypeAlias = tuple[int, str]
@@ -58,14 +61,18 @@ def _read(line: LogLine, readers: Readers) -> Iterator[Pair]:
 def _deepspeed(text: str) -> Iterator[Pair]:
     if found := _DEEPSPEED.search(text):
         for node, ranks in _OF_HOST.findall(found[1]):
-            yield from ((int(rank), node) for rank in ranks.replace(" ", "").split(",") if rank)
+            yield from ((int(rank), node) for rank in ranks.replace(" ", "").split(",") if _NUMBER.fullmatch(rank))
 
 
 def _step(text: str) -> Iterator[Pair]:
     if found := _STEP.search(text):
         for span in filter(None, found[2].split(",")):
             first, _, last = span.partition("-")
-            if first.isdecimal() and (last or first).isdecimal() and int(last or first) - int(first) < 100_000:
+            if (
+                _NUMBER.fullmatch(first)
+                and _NUMBER.fullmatch(last or first)
+                and int(last or first) - int(first) < 100_000
+            ):
                 yield from ((rank, found[1]) for rank in range(int(first), int(last or first) + 1))
 
 
@@ -107,8 +114,9 @@ def _node_list(log: JobLog) -> dict[int, str]:
     """Slurm's list of nodes and tasks on each, where the job prints them: ranks fill the nodes in order."""
     said = {found[1]: found[2] for f in log.files for line in f.lines if (found := _SLURM.search(line.text))}
     each = said.get("NTASKS_PER_NODE", "")
+    count = int(each) if _NUMBER.fullmatch(each) else 0
     nodes = expand(said.get("JOB_NODELIST", said.get("NODELIST", "")))
-    return dict(enumerate(node for node in nodes for _ in range(int(each)))) if each.isdecimal() else {}
+    return dict(enumerate(itertools.islice((node for node in nodes for _ in range(count)), _MOST_RANKS)))
 
 
 def task_nodes(log: JobLog) -> list[str]:

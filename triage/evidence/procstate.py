@@ -12,6 +12,7 @@ from triage.evidence.whose import Whose, by_label, local_rank_in, look_of, pid_i
 _COLUMNS = {"pid": "pid", "ppid": "ppid", "stat": "stat", "s": "stat", "state": "stat", "wchan": "wchan"}
 _LAST = frozenset({"cmd", "command", "args", "comm"})
 _AS_ASKED = re.compile(r"\bps\b[^|]{0,80}? -?\w{0,6}o[ =]?([a-z%+][\w:,=%+]{3,200})")
+_NUMBER = re.compile(r"\d{1,9}")
 _STATE = re.compile(r"[DRSTtZIXKWP][<NLsl+]{0,6}")
 _AUX = re.compile(
     r"^\S+\s+(?P<pid>\d{1,9})\s+[\d.]+\s+[\d.]+\s+\d+\s+\d+\s+\S+\s+(?P<stat>[DRSTtZIX][<NLsl+]{0,6})\s+\S+\s+[\d:-]+\s+(?P<cmd>\S.*)"
@@ -98,7 +99,7 @@ def _row(text: str, columns: list[str]) -> dict[str, str] | None:
     row = {
         _COLUMNS.get(name, "cmd" if name in _LAST else name): word for name, word in zip(columns, words, strict=False)
     }
-    fits = row.get("pid", "").isdecimal() and _STATE.fullmatch(row.get("stat", ""))
+    fits = _NUMBER.fullmatch(row.get("pid", "")) and _STATE.fullmatch(row.get("stat", ""))
     return row if fits else None
 
 
@@ -120,7 +121,7 @@ def _state(row: dict[str, str], line: LogLine, node: str | None) -> State:
         node,
         rank_in(command),
         local_rank_in(command),
-        int(parent) if parent.isdecimal() else None,
+        int(parent) if _NUMBER.fullmatch(parent) else None,
     )
 
 
