@@ -231,7 +231,7 @@ def test_what_cannot_be_recorded_is_said(site: Site) -> None:
     ask = asker(site.talk(site.subject()))
 
     assert "'fine' is none of confirmed, corrected, rejected" in said(ask("/resolve fine"))
-    assert "may be read only" in said(asker(site.talk(site.subject(), resolve=None))("/resolve confirmed"))
+    assert "here you may only read" in said(asker(site.talk(site.subject(), resolve=None))("/resolve confirmed"))
     assert "not recorded" in said(asker(site.talk(subject()))("/resolve confirmed"))
 
     def refuse(_number: int, _verdict: Verdict) -> tuple[str, ...]:

@@ -103,3 +103,18 @@ def test_a_model_that_never_answers_does_not_keep_it_from_ending(tmp_path: Path)
         finally:
             serving.kill(found)
     assert [(a.status_code, a.json()["error"]) for a in answers] == [(503, "the server ends")]
+
+
+def test_a_database_that_fails_is_told_without_its_place_to_who_has_no_token(tmp_path: Path) -> None:
+    found = serving.start(tmp_path)
+    try:
+        for path in tmp_path.glob("triage.db*"):
+            path.write_bytes(b"x" * 100_000)
+        with found.client("") as nobody, found.client(accept="text/html") as client:
+            health = nobody.get("/api/v1/health")
+            listed = client.get("/")
+        assert (health.status_code, health.json()["error"]) == (503, "the database does not answer")
+        assert str(tmp_path) not in health.text
+        assert listed.status_code == 503 and str(tmp_path) in listed.text
+    finally:
+        serving.kill(found)

@@ -227,7 +227,7 @@ class Conversation:
         if subject.incident is None:
             yield say("This diagnosis is not recorded, so no outcome can be kept; diagnose it without --no-record.")
         elif self._desk.resolve is None:
-            yield say("Here outcomes may be read only.")
+            yield say("Nothing is recorded: here you may only read. In a server, ask for a token with the role write.")
         else:
             given, problem = outcome.parse(rest)
             if problem:

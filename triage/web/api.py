@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Mapping
 from typing import Annotated, Any, cast, get_args
 
@@ -11,6 +12,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
 from triage.chat.values import Event
+from triage.errors import StoreError
+from triage.redact import redact
 from triage.store.values import Sort, Verdict
 from triage.web.answers import BAD, STREAM, event, stream
 from triage.web.callers import Here, Reader, Writer
@@ -26,6 +29,7 @@ from triage.web.models import (
     Turn,
 )  # fmt: skip
 
+log = logging.getLogger("triage.web")
 router = APIRouter(prefix="/api/v1")
 FILTERS = ("type", "outcome", "node", "user", "job", "verdict", "status", "since", "until", "text")
 Number = Annotated[int, InPath(ge=1, le=2**53, description="Of the incident.")]
@@ -158,7 +162,11 @@ def _turns(found: Open) -> list[Turn]:
 @router.get("/health", responses={503: BAD[503]}, tags=["service"])
 def health(here: Here) -> Health:
     """Whether the database answers. Needs no token."""
-    here.parts.store.list(limit=1)
+    try:
+        here.parts.store.list(limit=1)
+    except StoreError as error:  # which names the host and the user of the database, and anybody may ask this
+        log.error("the database does not answer: %s", redact(str(error)))
+        raise StoreError("the database does not answer", "the log of the server says why") from None
     return Health(status="ok", version=here.parts.version, waiting=sum(not j.over for j in here.jobs.newest(1000)))
 
 

@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from triage.chat.said import refuted
 from triage.domain import Outcome, Status
 from triage.errors import InputError, TriageError
+from triage.redact import redact
 from triage.report import course
 from triage.store.values import IncidentSummary, Verdict, VerdictKind, Worked
 from triage.web import problems, timeline, views
@@ -102,16 +103,16 @@ def incidents(
 ) -> Response:  # fmt: skip
     given = {name: value for name in FILTERS if (value := request.query_params.get(name, "").strip()[:200])}
     found: tuple[IncidentSummary, ...] = ()
-    problem = ""
+    problem, code = "", 200
     order = cast("Any", sort if sort in views.SORTS else "created")
     try:
         filters = here.parts.filters(given)
         found = here.parts.store.list(filters, sort=order, limit=PER_PAGE + 1, offset=(at - 1) * PER_PAGE)
     except TriageError as error:
-        problem = str(error)
+        problem, code = redact(str(error)), problems.told(error)[0]
     kept = {**given, **({"sort": order} if order != "created" else {})}
     return page(
-        request, "incidents.html", caller, 400 if problem else 200, found=found[:PER_PAGE], given=given, sort=order,
+        request, "incidents.html", caller, code, found=found[:PER_PAGE], given=given, sort=order,
         problem=problem, at=at, earlier=urlencode({**kept, "at": at - 1}), later=urlencode({**kept, "at": at + 1}),
         more=len(found) > PER_PAGE, types=here.parts.labels.types, outcomes=get_args(Outcome), statuses=get_args(Status),
         verdicts=(*get_args(VerdictKind), "none"), running=[j for j in here.jobs.newest(20) if not j.over],
