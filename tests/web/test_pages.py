@@ -102,6 +102,8 @@ def test_the_dashboard_and_what_is_not_there(served: Served, incident: int) -> N
         assert client.get("/incidents/999999").status_code == 404
         assert client.get("/nowhere").status_code == 404
         assert "Traceback" not in client.get("/incidents/999999").text
+        garbage = client.post("/api/v1/incidents/1/chat", content=b"{bad", headers={"content-type": "application/json"})
+        assert garbage.json()["error"] == "the body is no JSON"
         odd = client.get("/?at=0")
         assert odd.status_code == 422 and "This value does not fit: at: " in odd.text and "openapi" not in odd.text
 

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from pathlib import PurePosixPath
 
 MOST_PARTS, MOST_BYTES = 4, 120
-_STRANGE = re.compile(r"[^A-Za-z0-9._+@=,\[\]-]+")
+_STRANGE = re.compile(r"[^\w.+@=,\[\]-]+")  # letters of any alphabet tell two logs apart
 
 
 def safe_name(given: str, fallback: str = "log") -> PurePosixPath:
     """A name for an uploaded file: its last folders are kept, as they may say which node it is of; nothing else is."""
     parts = [p for p in re.split(r"[/\\]+", given.strip()) if p.strip(". ")]
-    clean = [_short(_STRANGE.sub("_", part)).lstrip(".-") for part in parts[-MOST_PARTS:]]
+    clean = [_short(_STRANGE.sub("_", unicodedata.normalize("NFC", part))).lstrip(".-") for part in parts[-MOST_PARTS:]]
     return PurePosixPath(*[part or "_" for part in clean] or [fallback])
 
 
 def _short(part: str) -> str:
     """The end says what kind of file it is."""
-    return part if len(part) <= MOST_BYTES else part[: MOST_BYTES // 2] + part[-MOST_BYTES // 2 :]
+    raw, half = part.encode(), MOST_BYTES // 2
+    return (
+        part if len(raw) <= MOST_BYTES else raw[:half].decode("utf-8", "ignore") + raw[-half:].decode("utf-8", "ignore")
+    )
 
 
 class Taken:

@@ -51,6 +51,8 @@ def told(error: Exception) -> tuple[int, str, str]:
         return code, redact(error.message), redact(error.hint)
     if isinstance(error, RequestValidationError):
         first = error.errors()[0]
+        if first["type"] == "json_invalid":
+            return 422, "the body is no JSON", "see /api/v1/openapi.json"
         where = ".".join(str(part) for part in first["loc"][1:]) or "the request"
         return 422, f"{where[:100]}: {first['msg'][:200]}", "see /api/v1/openapi.json"
     if isinstance(error, HTTPException):
