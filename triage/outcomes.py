@@ -34,6 +34,6 @@ def resolve(
     Errors: NotFoundError; UsageError for labels that are not known, a text too long, or a verdict that contradicts itself.
     """
     verdicts.check(verdict, labels.types, labels.root_cause_classes)
-    said = store.get(incident).summary.failure_type
+    said = str(store.get(incident, verdict.version or None).result["failure_type"])
     kept = store.resolve(incident, verdict)
     return Kept(kept, said, learn(kept, said))

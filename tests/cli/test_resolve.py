@@ -60,6 +60,7 @@ def test_what_is_given_is_kept_with_who_when_and_from_where(store: IncidentStore
         kept.at,
         "nvlink-error",
         "hardware-failure",
+        1,
     )
 
 

@@ -211,7 +211,7 @@ def test_verdicts_are_kept_in_order(store: IncidentStore, clock) -> None:
 
     assert [v.verdict for v in found.verdicts] == ["confirmed", "corrected"]
     assert found.verdicts[1] == dataclasses.replace(
-        wrong, at=clock.now, failure_type="ecc-error", root_cause_class="hardware-failure"
+        wrong, at=clock.now, failure_type="ecc-error", root_cause_class="hardware-failure", version=1
     )
     assert found.summary.verdict == "corrected"
 
@@ -228,6 +228,17 @@ def test_a_correction_stands_beside_what_triage_said(store: IncidentStore) -> No
     assert found.result["failure_type"] == "ecc-error"
     assert found.verdicts == (kept,)
     assert kept.version == 2
+
+
+def test_a_verdict_is_of_the_diagnosis_that_was_seen(store: IncidentStore) -> None:
+    incident = store.record(ECC, as_json(ECC))
+    store.revise(incident, OOM, as_json(OOM))
+    seen = store.resolve(incident, Verdict("confirmed", "ada", version=1))
+
+    assert (seen.version, seen.failure_type) == (1, "ecc-error"), "what came while she looked at it is another"
+    assert store.resolve(incident, Verdict("confirmed", "ada")).failure_type == "out-of-memory"
+    with pytest.raises(NotFoundError, match="incident 1 has no diagnosis 3"):
+        store.resolve(incident, Verdict("confirmed", "ada", version=3))
 
 
 def test_the_latest_verdict_tells_what_it_was(store: IncidentStore) -> None:

@@ -88,9 +88,11 @@ def test_forms_work_without_a_script(served: Served, incident: int) -> None:
             f"/incidents/{incident}/outcome", data={"csrf": token, "verdict": "corrected", "fix": "kept <i>"}
         )
         assert wrong.status_code == 400 and "kept &lt;i&gt;" in wrong.text, "and nothing typed is lost"
-        done = client.post(
-            f"/incidents/{incident}/outcome", data={"csrf": token, "verdict": "confirmed", "fix": "drained"}
-        )
+        told = {"csrf": token, "verdict": "confirmed", "fix": "drained"}
+        assert 'name="version" value="1"' in wrong.text, "what is said is of the diagnosis that is shown"
+        other = client.post(f"/incidents/{incident}/outcome", data={**told, "version": "9"})
+        assert other.status_code == 400 and f"incident {incident} has no diagnosis 9" in other.text
+        done = client.post(f"/incidents/{incident}/outcome", data={**told, "version": "1"})
         assert done.headers["location"] == f"/incidents/{incident}#outcome"
         assert "<b>confirmed</b> by oncall" in client.get(f"/incidents/{incident}").text
 

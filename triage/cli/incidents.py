@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
@@ -140,7 +141,9 @@ def resolve(
                 output.write_last(resolving.told(incident, verdict, said))
             return rules_signatures.after_outcome(incident, llm, verdict.who, say=chosen == "text")
 
-        kept = outcomes.resolve(store, incident, given.as_verdict(user()), kb.taxonomy(), learn)
+        # Another diagnosis may come while it is asked: the verdict is of the one that was seen.
+        told = replace(given.as_verdict(user()), version=found.version)
+        kept = outcomes.resolve(store, incident, told, kb.taxonomy(), learn)
     if chosen == "json":
         document = resolving.as_json(incident, kept.verdict) | {"learned": kept.learnt}
         output.write_last(json.dumps(document, ensure_ascii=False))

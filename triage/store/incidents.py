@@ -96,13 +96,15 @@ class IncidentStore(Store):
         return version
 
     def resolve(self, incident: int, verdict: Verdict) -> Verdict:
-        """Adds what turned out of the latest diagnosis, and returns it as kept; earlier verdicts stay.
+        """Adds what turned out of the diagnosis it is said of, and returns it as kept; earlier verdicts stay.
 
         Errors: NotFoundError, UsageError for a verdict that contradicts itself.
         """
         with engine.writing(self._engine) as connection:
             _lock(connection, incident)
-            said = connection.execute(query.labels(incident)).one()
+            said = connection.execute(query.labels(incident, verdict.version)).one_or_none()
+            if said is None:
+                raise NotFoundError(f"incident {incident} has no diagnosis {verdict.version}")
             kept = verdicts.complete(verdict, said.failure_type, said.root_cause_class, said.root_cause)
             kept = replace(kept, at=self._clock(), version=said.version)
             insert_row(connection, tables.Outcome, {"incident_id": incident, **rows.verdict(kept), "at": kept.at})

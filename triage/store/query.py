@@ -162,10 +162,11 @@ def diagnosis(incident: int, version: int | None) -> Chosen:
     )
 
 
-def labels(incident: int) -> Chosen:
-    """Version, type, class and cause of the latest diagnosis."""
+def labels(incident: int, version: int) -> Chosen:
+    """Version, type, class and cause of this diagnosis, of the latest for 0."""
     said = select(Diagnosis.version, Diagnosis.failure_type, Diagnosis.root_cause_class, Diagnosis.root_cause)
-    return said.where(Diagnosis.incident_id == incident).order_by(Diagnosis.version.desc()).limit(1)
+    said = said.where(Diagnosis.incident_id == incident).order_by(Diagnosis.version.desc()).limit(1)
+    return said.where(Diagnosis.version == version) if version else said
 
 
 def job(connection: Connection, summary: IncidentSummary) -> JobRef | None:

@@ -54,7 +54,7 @@ class Verdict:
     at: datetime | None = None  # when it was recorded; the store sets it
     failure_type: str = ""
     root_cause_class: str = ""
-    version: int = 1  # of the diagnosis it is said of; the store sets it
+    version: int = 0  # of the diagnosis it is said of: the one that was seen; 0: the latest, which the store finds
 
 
 Sort = Literal["created", "last-seen", "attempts", "gpu-hours", "type"]

@@ -142,6 +142,7 @@ def resolve(
     request: Request, incident: Number, here: Here, caller: Writer, csrf: Short = "", verdict: Short = "",
     cause: Annotated[Words, Form()] = "", fix: Annotated[Words, Form()] = "", note: Annotated[Words, Form()] = "",
     worked: Short = "unknown", failure_type: Short = "", root_cause_class: Short = "",
+    version: Annotated[int, Form(ge=0, le=2**31 - 1)] = 0,
 ) -> Response:  # fmt: skip
     check_form(request, caller, csrf)
     given = {"verdict": verdict, "cause": cause.strip(), "fix": fix.strip(), "note": note.strip(), "worked": worked}
@@ -149,7 +150,7 @@ def resolve(
     try:
         if verdict not in get_args(VerdictKind) or worked not in get_args(Worked):
             raise InputError("nothing says how the diagnosis turned out", "choose confirmed, corrected or rejected")
-        here.parts.resolve(incident, Verdict(**cast("Any", given), who=caller.name, via="web"))
+        here.parts.resolve(incident, Verdict(**cast("Any", given), who=caller.name, via="web", version=version))
     except TriageError as error:
         return _incident(request, here, caller, incident, 400, problem=str(error), given=given)
     return RedirectResponse(f"/incidents/{incident}#outcome", 303)
