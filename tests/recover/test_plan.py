@@ -251,3 +251,22 @@ def test_a_node_that_logs_call_by_two_names_is_one() -> None:
 def test_who_drains_in_kubernetes_is_told_which_cluster_is_spoken_to() -> None:
     assert any("current context" in note for note in made("kubernetes").notes)
     assert not any("current context" in note for note in made().notes)
+
+
+def test_a_job_that_somebody_ended_is_not_put_back_behind_his_back() -> None:
+    ended = {"outcome": "interrupted", "failure_type": "cancelled", "action": "none", "suspects": {"nodes": []}}
+    found = made(case={"script": "/x/job.sh"}, **ended)
+    (ask,) = [step for step in found.steps if step.first and "whoever ended" in step.what]
+    assert found.steps.index(ask) < found.steps.index(of(found, "resubmit")[0])
+    assert "if it is wanted back" in found.verdict
+    preempted = made(**ended | {"failure_type": "preempted", "action": "restart"})
+    assert "ended from outside" in preempted.verdict and not any("whoever" in step.what for step in preempted.steps)
+
+
+@pytest.mark.parametrize(
+    ("named", "shown"),
+    [("/c/run 1/iter_0000100", "checkpoints '/c/run 1'"), ("step 100", "checkpoints DIR"), ("", "checkpoints DIR")],
+)
+def test_the_folder_of_the_checkpoint_that_the_log_names_is_the_one_to_look_into(named: str, shown: str) -> None:
+    steps = made(progress={"last_checkpoint": named}).steps
+    assert any(step.what.endswith(shown) for step in steps)

@@ -67,6 +67,9 @@ def _reason(result: Mapping[str, Any]) -> str:
         return "the job hangs: once it is ended, it can go on from its checkpoint"
     if result.get("action") == "rollback-and-skip":
         return "the loss left its level: go back before that, and leave out the data around it"
+    if result.get("outcome") == "interrupted":
+        asked = ", if it is wanted back" if result.get("action") == "none" else ""
+        return f"it was ended from outside, and nothing failed: it can go on from its checkpoint{asked}"
     return "the failure may pass: the job can go on from its checkpoint"
 
 

@@ -157,6 +157,7 @@ def _steps(case: Case, allowed: Budget) -> Iterator[Step]:
         )
         return
     changed = case.skip is not None or case.result.get("action") == "rollback-and-skip"
+    yield from restart.wanted(case.result, case.cited)
     yield from restart.going_back(case.resume, case.skip, case.result, case.cited)
     yield from restart.again(case.scheduler, case.job, case.suspects, case.script, case.cited, changed, case.submitted)
 

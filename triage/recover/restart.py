@@ -56,10 +56,23 @@ def going_back(
     else:
         named = result.get("progress", {}).get("last_checkpoint")
         known = f"the log names {named}" if named else "the log names none"
+        folder = str(named or "").rpartition("/")[0]
         yield Step(
             "do",
-            "See which checkpoint is complete: triage recover checkpoints DIR",
+            f"See which checkpoint is complete: triage recover checkpoints {shlex.quote(folder) if folder else 'DIR'}",
             f"{known}, and one that was cut by the failure does not load",
+            evidence=cited,
+            first=True,
+        )
+
+
+def wanted(result: Mapping[str, Any], cited: tuple[str, ...]) -> Iterator[Step]:
+    """A job that somebody ended on purpose is not put back behind his back."""
+    if result.get("action") == "none" and result.get("outcome") == "interrupted":
+        yield Step(
+            "do",
+            "Ask whoever ended the job whether it is to run again",
+            "it was ended from outside and nothing failed, so perhaps nobody wants it back",
             evidence=cited,
             first=True,
         )
