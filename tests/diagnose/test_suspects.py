@@ -289,3 +289,15 @@ def test_where_all_others_lost_a_peer_it_is_the_rank_that_tells_of_none(knowledg
     assert "Rank 1 tells of no lost peer" in d.root_cause
     both = judge(job(log(0, peer), log(1, peer)), knowledge)
     assert "tells of no lost peer" not in both.root_cause
+
+
+UNCORRECTED = "[12.000001] EDAC MC3: 1 UE memory read error on CPU_SrcID#1_MC#1_Chan#2_DIMM#0 (channel:2 slot:0)"
+
+
+def test_a_kernel_log_without_a_host_is_that_of_the_node_which_was_lost(knowledge: Knowledge) -> None:
+    kernel = log_file(UNCORRECTED, "dmesg", "kernel")
+    d = judge(job(kernel, log_file("frame 12 ok\nsrun: error: Node failure on gpu09")), knowledge)
+    assert (d.failure_type, d.suspects.nodes) == ("ecc-error", ("gpu09",))
+    two = "srun: error: Node failure on gpu09\nsrun: error: Node failure on gpu11"
+    d = judge(job(kernel, log_file(two)), knowledge)
+    assert d.suspects.nodes == ()

@@ -77,6 +77,12 @@ def test_names_help_where_the_content_is_scarce() -> None:
     assert classify("fabricmanager.log", b"anything") == "fabric"
 
 
+def test_the_kernel_s_log_is_known_by_the_stamps_that_dmesg_writes_for_people() -> None:
+    text = "[May19 19:57] CMCI storm detected\n[  +0.000127] mce: [Hardware Error]: Machine check events logged\n"
+    assert classify("x.txt", text.encode()) == "kernel"
+    assert classify("x.txt", b"[Phase1 19:57] starts\n[ +12] more\n") == "job"
+
+
 def test_the_kernel_s_log_is_known_by_the_stamp_that_dmesg_writes_as_iso() -> None:
     said = "2026-01-07T09:33:54,767483+00:00 {}\n"
     text = said.format("python3 invoked oom-killer: order=0") + said.format("Call Trace:")

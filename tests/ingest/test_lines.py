@@ -31,6 +31,7 @@ FORMATS: list[tuple[str, dict[str, object]]] = [
     # Python logging and its relatives
     ("2024-09-22 17:45:54 - INFO - datasets.builder - Overwrite", {"time": "2024-09-22T17:45:54", "level": "info"}),
     ("2024-07-16 17:50:21 - \x1b[34m\x1b[1mLOGS   \x1b[0m - saved", {"time": "2024-07-16T17:50:21", "level": "info"}),
+    ("May-14 10:06:13.919 [Task monitor] DEBUG n.processor.TaskPollingMonitor - exit: 0; error: -", {"level": "debug"}),
     ("2023-11-03 08:13:57,467 [INFO] Loaded 1000 records", {"time": "2023-11-03T08:13:57.467", "level": "info"}),
     ("2022-06-06 09:17:48 | INFO | fairseq.utils | distributed init", {"time": "2022-06-06T09:17:48", "level": "info"}),
     ("[2022-06-06 09:17:56,160][fairseq_cli.train][INFO] - {}", {"time": "2022-06-06T09:17:56.160", "level": "info"}),

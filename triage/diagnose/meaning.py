@@ -11,12 +11,13 @@ _READ = 400  # characters of a message
 
 # In this order: what the system answered, what a run time calls it, what the program says of its input, of its numbers.
 _KINDS: tuple[tuple[str, str, str], ...] = (
+    (r"(?:\bfi_\w+|\bibv_\w+|EP_BindSegment|cxil?_\w+)\b.{0,120}(?:cannot allocate memory|no space left)|(?:cannot allocate memory|no space left on device)\)? from fi_", "network-error", "resource-exhaustion"),
     (r"no space left on device|disk quota exceeded|\bENOSPC\b|\bEDQUOT\b|file system (?:is )?full", "disk-full", "resource-exhaustion"),
     (r"hipErrorOutOfMemory|cudaErrorMemoryAllocation|(?:CUDA|HIP|GPU|device) out of memory|out of (?:GPU|device) memory", "out-of-memory", "resource-exhaustion"),
     (r"illegal memory access|CUDA[ _](?:driver |runtime )?error|\bcuda[A-Z]\w{2,40}\b.{0,60}(?:failed|error)|CUDA-capable devices? (?:are|is)|\bhipError[A-Z]", "cuda-error", "unknown"),
     (
-        r"cannot allocate (?:memory|vector)|\bout of memory\b|not enough memory|insufficient (?:virtual )?memory|OutOfMemoryError|could not malloc|"
-        r"(?:unable|failed) to allocate|allocat\w+ (?:\w+ ){0,3}failed|memory (?:allocation )?exhausted|\bgalloc: ",
+        r"cannot allocate (?:memory|vector)|\bout of memory\b|not enough memory|insufficient (?:(?:virtual|system) )?memory|OutOfMemoryError|could not malloc|"
+        r"(?:unable|failed) to (?:re)?allocate|allocat\w+ (?:\w+ ){0,3}failed|memory (?:allocation )?exhausted|\bgalloc: ",
         "host-out-of-memory",
         "resource-exhaustion",
     ),
@@ -28,6 +29,8 @@ _KINDS: tuple[tuple[str, str, str], ...] = (
     (r"UndefVarError|object '\w[\w.]{0,60}' not found|could not find function|[Uu]ndefined (?:function|variable)", "name-error", "software-bug"),
     (r"ArgumentError: Package \w+ |there is no package called|package or namespace load failed", "import-error", "config-error"),
     (r"variable .{0,60}(?:not found|does not exist|is missing)", "key-error", "data-error"),
+    (r"NetCDF: (?:Invalid|Start\+count|Attribute|Unknown file format|Variable has no|Index exceeds)|EOF marker is absent", "dataset-loading-error", "data-error"),
+    (r"(?:reading|writing) (?:multiple )?variables?\b.{0,300}\bfailed", "os-error", "unknown"),
     (r"\bMethodError\b|non-numeric argument", "type-error", "software-bug"),
     (r"\bBoundsError\b|subscript out of bounds|index exceeds|array bound|out of bounds|outside the expected range", "index-error", "software-bug"),
     (r"\bDimensionMismatch\b|dimensions? (?:must agree|mismatch|of arrays)|non-conformable", "value-error", "software-bug"),
@@ -47,7 +50,7 @@ _KINDS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"\bmust have\b|\b(?:is|are) undefined in dictionary|\bunknown (?!error|exception|reason|cause|host)|unrecogni[sz]ed|\bunsupported\b|not (?:supported|allowed|recogni[sz]ed|compatible|implemented)|"
-        r"\b(?:invalid|illegal|inconsistent|incompatible|conflicting) |\bmust (?:be|have|not)\b|(?:is|are|was|not) (?:required|specified|set)\b|"
+        r"\b(?:invalid|illegal|inconsistent|incompatible|conflicting) |\bmust (?:be|have|not)\b|(?:not (?:required|specified|set)|(?:is|are|was) required)\b|"
         r"no domain decomposition|decomposition .{0,60}(?:ranks|processors|too small)|namelist|\bkeyword\b|input (?:file )?(?:error|parameter)|"
         r"syntax error|number of (?:processors|ranks|tasks|procs)",
         "argument-error",

@@ -40,6 +40,7 @@ _RUNS_AGAIN = re.compile(
 _NO_NUMBER = re.compile(r"(?<![\w-])(?:nan|inf)\b(?! iter)", re.IGNORECASE)  # but for Megatron's count of them
 _SAID_AHEAD = frozenset({"cloud.session-ends"})
 _SPOILS = frozenset({"loss-spike", "storage-error", "network-error"})  # slow to end a job
+_MAY_PASS = frozenset({"num.cfl-exceeded"})  # the figures are numbers still
 _STEPS_SINCE = 5
 _AT_START = frozenset({"import-error", "version-mismatch", "syntax-error", "argument-error"})
 _SHUTS_DOWN = re.compile(r"meta_path is None|shutting down")
@@ -56,7 +57,7 @@ def handled(facts: Facts, finding: Finding) -> bool:
         return _job_outlived(facts, finding)
     if facts.suites.get(line.file, 0) > line.number:
         return True  # a test suite prints the failures that it expects
-    if finding.signature.failure_type == "loss-spike":
+    if finding.signature.failure_type == "loss-spike" and finding.signature.id not in _MAY_PASS:
         return _finite_again(facts, line)
     end = facts.ends.get(line.file)
     if (

@@ -37,9 +37,11 @@ _REPEATS = re.compile(r"^(?:\[\w*\]: )?(?:aborting job:?|Aborting\W{0,3})\s*$") 
 _INFORMS = re.compile(r"^\s*(?:\d+: ?)?Additional information:\s*$")  # deal.II, some lines below where it was
 _WHERE = "An error occurred in line <"
 _WHAT = re.compile(r"^\s*(?:\d+: ?)?what\(\):\s+\S")
+_REPEATED = re.compile(r"^\s*Command error:\s*$")  # Nextflow
+_REPEATED_TO = re.compile(r"^\s*(?:Work dir|Container|Tip):")
 _JUST_ABOVE = 5  # lines above an abort in which an error in other words is taken for its reason
 _BAD_WORD = re.compile(
-    r"\b(?:error|fail(?:ed|ure)|cannot|can't|could not|unable to|must (?:be|have)|invalid|not found|no such|missing|exceed(?:s|ed)|nan|diverg\w+)\b(?! ?[:=] ?[\d.+-])",
+    r"\b(?:error|fail(?:ed|ure)|cannot|can't|could not|unable to|must (?:be|have)|invalid|insufficient|not found|no such|missing|exceed(?:s|ed)|nan|diverg\w+)\b(?! ?[:=] ?[\d.+-])",
     re.IGNORECASE,
 )
 _TOLD_TO_END = re.compile(r"\bsig(?:nal|term|int|usr)|\bterminat|\binterrupt|\bcancel", re.IGNORECASE)
@@ -48,7 +50,8 @@ _RANK = re.compile(r"\b(?:rank|proc(?:ess(?:or)?)?|task|PE)[ =:#]{1,3}(\d{1,6})\
 _TRANSPORTS = frozenset({"pmix", "ucx", "infiniband", "nccl", "openmpi"})
 _FOLLOWED = 20  # weight of what they say then
 _HEADS_ONLY = re.compile(
-    r"(?:error|fatal|called|abort|message|routine \w{1,40})\W{0,90}(?:\([\w .-]{1,40}\)\W{0,8})?$", re.IGNORECASE
+    r"(?:error|fatal|called|abort|message|routine \w{1,40})\W{0,90}(?:\([\w .-]{1,40}\)\W{0,8}|[\w.-]{1,60}\.(?:f|f90|c|cc|cpp|cu|h)\W{1,20}\d{1,6}\W{0,4})?$",
+    re.IGNORECASE,
 )
 _INFORMS_WITHIN = 20  # lines
 _REASON_WITHIN = 6  # lines after such a head
@@ -84,6 +87,7 @@ def weigh(best: Best, log: JobLog, steps: Mapping[str, Sequence[Step]]) -> None:
     for file in log.files:
         _words_before_abort(best, file)
         _thrown(best, file)
+        _by_workflow(best, file)
     _read(best, log)
     _follow(best, log, steps)
 
@@ -108,6 +112,20 @@ def _thrown(best: Best, file: LogFile) -> None:
     thrown = [n for (name, n), f in best.items() if name == file.name and f.signature.id == "ec.cpp-terminate"]
     for line in file.lines:
         if _WHAT.match(line.text) and (file.name, line.number) not in best and line.number - 1 in thrown:
+            signature = meaning.refined(OWN_WORDS, line.text)
+            if signature is not OWN_WORDS:
+                best[(file.name, line.number)] = Finding(line, signature)
+
+
+def _by_workflow(best: Best, file: LogFile) -> None:
+    """Below its word that a task failed, a workflow engine repeats what the task's command printed."""
+    here = {n: f.signature for (name, n), f in best.items() if name == file.name}
+    if not any(s.id == "workflow.task-failed" for s in here.values()) or any(s.role == "root" for s in here.values()):
+        return
+    repeats = False
+    for line in file.lines:
+        repeats = bool(_REPEATED.match(line.text)) or (repeats and not _REPEATED_TO.match(line.text))
+        if repeats and line.number not in here:
             signature = meaning.refined(OWN_WORDS, line.text)
             if signature is not OWN_WORDS:
                 best[(file.name, line.number)] = Finding(line, signature)
@@ -160,7 +178,7 @@ def _words_before_abort(best: Best, file: LogFile) -> None:
     known = [n for n, f in here.items() if f.signature.role == "root" and f.signature.failure_type != "cancelled"]
     aborts = [n for n, f in here.items() if f.signature.id in ABORTS]
     if not aborts and not known:
-        aborts = [n for n, f in here.items() if f.signature.id in _EXITS]
+        aborts = [n for n, f in here.items() if f.signature.id in _EXITS or _aborted(f)]
     if not aborts:
         return
     low, high = min(aborts) - _BEFORE, max(aborts) + _AFTER
@@ -169,10 +187,19 @@ def _words_before_abort(best: Best, file: LogFile) -> None:
     named = {rank for n in aborts if (rank := here[n].groups.get("rank"))}
     beside = [line for line in file.lines if low <= line.number <= high and line.number not in here]
     said = [line for line in beside if _says_why(line)]
-    if not said and here[min(aborts)].signature.id == "mpi.abort":
-        said = [line for line in beside if -_JUST_ABOVE <= line.number - min(aborts) < 0 and _sounds_bad(line)][-1:]
+    if not said:
+        above = [line for line in beside if -_JUST_ABOVE <= line.number - min(aborts) < 0 and _sounds_bad(line)]
+        called = here[min(aborts)].signature.id == "mpi.abort"
+        said = (
+            above[-1:] if called else [line for line in above if meaning.refined(OWN_WORDS, line.text) is not OWN_WORDS]
+        )
     for line in said:
         best[(file.name, line.number)] = Finding(line, OWN_WORDS, _rank(line, named))
+
+
+def _aborted(finding: Finding) -> bool:
+    """Does srun report one that called abort itself?"""
+    return finding.signature.id == "slurm.task-signalled" and "Aborted" in finding.line.text
 
 
 def _rank(line: LogLine, named: set[str]) -> dict[str, str]:

@@ -214,12 +214,22 @@ def _nodes(facts: Facts, root: Candidate, files: dict[str, LogFile]) -> tuple[st
         return named
     # A daemon that reports an event elsewhere is only the messenger.
     own = [f for f in root.findings if not _REPORTER.search(f.line.text)]
-    return _common(
+    found = _common(
         node_of(f, files.get(f.line.file))
         or facts.pods_on.get((f.line.file, f.line.number))
         or facts.nodes_of_ranks.get(_known(rank_of(f, files.get(f.line.file))))
         for f in own
     )
+    return found or _the_one_that_failed(facts, root, files)
+
+
+def _the_one_that_failed(facts: Facts, root: Candidate, files: dict[str, LogFile]) -> tuple[str, ...]:
+    """A kernel's log that names no host is that of the one node which the scheduler lost."""
+    kernels = [f for f in files.values() if f.kind == "kernel"]
+    if len(kernels) != 1 or any(f.line.file != kernels[0].name for f in root.findings):
+        return ()
+    lost = {f.groups.get("node") for f in facts.findings if f.signature.failure_type == "node-failure"} - {None}
+    return _common(lost) if len(lost) == 1 else ()
 
 
 def _known(rank: int | None) -> int:

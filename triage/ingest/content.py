@@ -10,6 +10,7 @@ from triage.domain import FileKind
 _LINES = 400
 _KERNEL = re.compile(
     r"(?:<\d{1,3}>)?\[ {0,5}\d{1,8}\.\d{3,9}\]|\[(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\]"
+    r"|\[(?: +\+\d{1,6}\.\d{6}|[A-Z][a-z]{2} ?\d{1,2} \d\d:\d\d)\] "  # dmesg -H: the minute, then what passed since
     r"|.{0,120}\bkernel: |dmesg-erst-\d|Panic#\d Part\d"
     r"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d,\d{6}[+-]\d\d:\d\d "  # dmesg --time-format iso: no other log has a comma, six digits and a zone
 )

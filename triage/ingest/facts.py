@@ -33,6 +33,10 @@ _ERROR = re.compile(
 )
 _LEVEL_FIELD = re.compile(r'"(?:level|severity|levelname|lvl)": ?"(\w{3,12})"')
 _MARKED = re.compile(r"(TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL|LOGS) *[-|\])]")
+# Log back-ends of the JVM: May-14 10:06:13.919 [Task monitor] DEBUG nextflow.Session - ...
+_THREADED = re.compile(
+    r"(?:[A-Z][a-z][a-z]-\d\d \d\d:\d\d:\d\d\.\d{3} )?\[[\w -]{1,60}\] (TRACE|DEBUG|INFO|WARN|ERROR) +[a-zA-Z]"
+)
 _ERROR_WORDS = ("rror", "ERROR", "Exception", "atal", "FATAL", "Traceback", "Xid", "CRITICAL", "Interrupt", "Failure")
 
 
@@ -65,6 +69,8 @@ def _level(text: str, at: int) -> str | None:
     for match in _MARKED.finditer(message, 0, 100):
         if match.start() == 0 or message[match.start() - 1] in "-|][(" or message[max(0, match.start() - 2)] in "-|][(":
             return level_of(match[1])
+    if match := _THREADED.match(message):
+        return level_of(match[1])
     if message.startswith("{") and (named := _LEVEL_FIELD.search(text)):
         return level_of(named[1])
     if any(word in message for word in _ERROR_WORDS) and _ERROR.search(message):
