@@ -12,14 +12,14 @@ import pytest
 from triage.probing import devices
 
 NVIDIA = """\
-0, 98, 61, 612.41, 0x0000000000000000, GPU-1b2c
-1, 0, 0, 71.30, 0x0000000000000001, GPU-3d4e
-2, 100, 12, [N/A], 0x0000000000000048, GPU-5f60
-3, [Not Supported], [Not Supported], 88.10, 0x0000000000000004, GPU-7a8b
+0, 98, 612.41, 0x0000000000000000, GPU-1b2c
+1, 0, 71.30, 0x0000000000000001, GPU-3d4e
+2, 100, [N/A], 0x0000000000000048, GPU-5f60
+3, [Not Supported], 88.10, 0x0000000000000004, GPU-7a8b
 """
 ROCM = """\
-{"card0": {"GPU use (%)": "97", "GPU Memory Allocated (VRAM%)": "80", "Average Graphics Package Power (W)": "450.0"},
- "card1": {"GPU use (%)": "0", "GPU Memory Allocated (VRAM%)": "79", "Average Graphics Package Power (W)": "90.0"},
+{"card0": {"GPU use (%)": "97", "Average Graphics Package Power (W)": "450.0"},
+ "card1": {"GPU use (%)": "0", "Average Graphics Package Power (W)": "90.0"},
  "system": {"Driver version": "6.7.0"}}
 """
 NPU = """\

@@ -55,7 +55,7 @@ class Job:
             devices = None
             if node in self.devices and self.judge.wants_more:
                 devices = tuple(
-                    Device(node, "GPU", str(n), util, throttled=self.throttled)
+                    Device(node, "GPU", str(n), util, 90.0 + n, throttled=self.throttled)
                     for n, util in enumerate(self.devices[node])
                 )
             views.append(NodeView(node, mine, devices))
@@ -119,7 +119,7 @@ def test_a_gpu_that_changes_works_and_one_that_does_not_hangs() -> None:
     job.devices["n0"][1] = 100.0
     status = silence(job, 45)
     assert status.state == "hung"
-    assert any("full without change" in word for word in status.words)
+    assert any(word.endswith(": full without change, at 90 to 91 W") for word in status.words), status.words
 
 
 def test_a_gpu_without_a_reading_is_not_idle() -> None:

@@ -274,7 +274,6 @@ REFUSED = replace(ALSO, id="hang.refused", title="a tool could not attach to it,
 WAIT = replace(ALSO, id="hang.waiting", title="where the others wait", weight=33)
 IDLE_ALSO = replace(IDLE, role="context", weight=32)
 ASLEEP_ALSO = replace(ASLEEP, role="context", weight=35)
-RAS_ALSO = replace(BEHIND, role="context", weight=31)
 MOUNT_ALSO = replace(MOUNT, role="context", weight=31)
 
 

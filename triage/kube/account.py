@@ -25,7 +25,6 @@ _ROUTINE = frozenset({"Scheduled", "Pulling", "Pulled", "Created", "Started", "S
 _OTHER_ENDS = frozenset({"Preempted", "Evicted", "TaintManagerEviction", "NodeNotReady", "Preempting"})
 _TOLD_LABELS = ("job-name", "replica-type", "replica-index", "job-completion-index", "replicatedjob-name", "job-index", "task-spec", "task-index")  # fmt: skip
 _HEALTHY = {"Ready": "True", "NetworkUnavailable": "False"}
-_PRESSURE = ("MemoryPressure", "DiskPressure", "PIDPressure")
 
 
 def of_pods(chosen: Chosen, ranks: Ranks, events: Mapping[str, Sequence[Event]]) -> str:

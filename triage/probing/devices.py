@@ -16,7 +16,7 @@ import urllib.request
 from collections.abc import Callable
 from typing import Any
 
-_FIELDS = ("index", "utilization.gpu", "utilization.memory", "power.draw", "clocks_throttle_reasons.active", "uuid")
+_FIELDS = ("index", "utilization.gpu", "power.draw", "clocks_throttle_reasons.active", "uuid")
 # Bits that slow a GPU down against its will; its power cap (0x4) is none of them, as it is reached in every good run.
 _THROTTLES = {0x8: "hardware slowdown", 0x20: "software thermal", 0x40: "hardware thermal", 0x80: "power brake"}
 _TIME = 10.0  # seconds for one program
@@ -41,7 +41,7 @@ class Absent(Exception):  # noqa: N818 - no error
 def read_devices(url: str = "", host: str = "") -> tuple[list[Reading], list[str]]:
     """Readings, and what gave none. url: of a DCGM exporter or another page of Prometheus; host: the only one of it to read.
 
-    A reading: kind, index, util (%), memory (%), power (W), throttled (words), pids; None where it was not told.
+    A reading: kind, index, util (%), power (W), throttled (words), pids; None where it was not told.
     """
     if url:
         try:
@@ -92,7 +92,6 @@ def _nvml_device(nvml: Any, number: int) -> Reading:
         "kind": "GPU",
         "index": str(number),
         "util": ask("nvmlDeviceGetUtilizationRates", lambda rates: float(rates.gpu)),
-        "memory": ask("nvmlDeviceGetUtilizationRates", lambda rates: float(rates.memory)),
         "power": ask("nvmlDeviceGetPowerUsage", lambda milliwatts: milliwatts / 1000),
         "throttled": throttles(reasons),
         "pids": ask("nvmlDeviceGetComputeRunningProcesses", lambda found: [process.pid for process in found]),
@@ -120,16 +119,15 @@ def nvidia_csv(text: str) -> list[Reading]:
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.split(",")]
         if len(cells) == len(_FIELDS) and cells[0].isdecimal():
-            reasons = int(cells[4], 16) if cells[4].lower().startswith("0x") else None
+            reasons = int(cells[3], 16) if cells[3].lower().startswith("0x") else None
             found.append(
                 {
                     "kind": "GPU",
                     "index": cells[0],
                     "util": _number(cells[1]),
-                    "memory": _number(cells[2]),
-                    "power": _number(cells[3]),
+                    "power": _number(cells[2]),
                     "throttled": throttles(reasons),
-                    "uuid": cells[5],
+                    "uuid": cells[4],
                     "pids": None,
                 }
             )
@@ -142,7 +140,7 @@ def throttles(reasons: int | None) -> str:
 
 # ------------------------------------------------------------------------------------------ AMD, Ascend, Prometheus
 def _rocm_smi() -> list[Reading]:
-    readings = rocm_json(_run(["rocm-smi", "--showuse", "--showpower", "--showmemuse", "--json"]))
+    readings = rocm_json(_run(["rocm-smi", "--showuse", "--showpower", "--json"]))
     if not readings:
         raise Absent("rocm-smi lists no GPU")
     return readings
@@ -163,7 +161,6 @@ def rocm_json(text: str) -> list[Reading]:
                     "kind": "GPU",
                     "index": name[4:],
                     "util": _number(told.get("gpu use (%)")),
-                    "memory": _number(told.get("gpu memory use (%)", told.get("gpu memory allocated (vram%)"))),
                     "power": _number(power),
                     "throttled": "",
                     "pids": None,
@@ -192,7 +189,6 @@ def npu_info(text: str) -> list[Reading]:
                     "kind": "NPU",
                     "index": index,
                     "util": float(row[2]),
-                    "memory": None,
                     "power": power,
                     "throttled": bad,
                     "pids": None,
@@ -231,7 +227,6 @@ def dcgm_metrics(text: str, host: str = "") -> list[Reading]:
             "kind": "GPU",
             "index": gpu if host or not node else f"{gpu} of {node}",
             "util": values.get("util", values["active"] * 100 if "active" in values else None),
-            "memory": None,
             "power": values.get("power"),
             "throttled": throttles(int(values.get("throttle", 0))),
             "pids": None,

@@ -60,13 +60,12 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """util, memory: %; power: W; None: not told. pids: of what computes on it; None: not told."""
+    """util: %; power: W; None: not told. pids: of what computes on it; None: not told."""
 
     node: str
     kind: str
     index: str
     util: float | None = None
-    memory: float | None = None
     power: float | None = None
     throttled: str = ""
     pids: tuple[int, ...] | None = None
@@ -155,7 +154,6 @@ def _device(node: str, found: Mapping[str, Any]) -> Device:
         str(found["kind"]),
         str(found["index"]),
         found["util"],
-        found["memory"],
         found["power"],
         str(found["throttled"]),
         None if pids is None else tuple(map(int, pids)),

@@ -18,7 +18,6 @@ from triage.text import seen
 
 OUTCOME, RECORD, CANCEL = "triage-outcome", "triage-record", "triage-cancel"
 MOST_VALUE = 1900  # characters of a button's value
-MOST_META = 2900  # characters of a form's
 _MOST_TYPED = 2900  # characters that a form is filled with
 _MOST_ANSWER = MOST_BLOCKS - 3
 _MOST_CHARS = 11_000  # characters of all blocks of a message: Slack takes little more

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median, pstdev
 
@@ -13,6 +13,7 @@ FEWEST = 3  # readings that a window needs
 _STEADY = 2.0  # points of standard deviation: less is no change
 _IDLE = 5.0  # %
 _FULL = 95.0
+_Place = tuple[str, str, str]  # node, kind and index of a device
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Readings:
     """The last readings of each device of the job."""
 
     size: int = 10
-    _kept: dict[tuple[str, str, str], deque[tuple[float, Device]]] = field(default_factory=dict)
+    _kept: dict[_Place, deque[tuple[float, Device]]] = field(default_factory=dict)
     _absent: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _read: dict[str, float] = field(default_factory=dict)  # when the devices of a node were asked for last
 
@@ -60,7 +61,8 @@ class Readings:
             if kept[-1][1].throttled and kept[-1][0] == self._read[key[0]]
         )
         loaded = any(value > _IDLE for values in told.values() for value in values)
-        return Window((*_steady(told), *self._silent()), working, enough, slowed, loaded)
+        power = {key: kept[-1][1].power for key, kept in self._kept.items()}
+        return Window((*_steady(told, power), *self._silent()), working, enough, slowed, loaded)
 
     def _silent(self) -> Iterable[str]:
         for node, why in self._absent.items():
@@ -76,16 +78,17 @@ def _of_job(view: NodeView) -> Iterable[Device]:
     return mine or devices
 
 
-def _works(key: tuple[str, str, str], values: list[float]) -> str:
+def _works(key: _Place, values: list[float]) -> str:
     if len(values) < FEWEST or pstdev(values) <= _STEADY:
         return ""
     return f"{key[1]} {key[2]} on {key[0]} works: {min(values):g} to {max(values):g} %"
 
 
-def _steady(told: dict[tuple[str, str, str], list[float]]) -> Iterable[str]:
-    """In groups, as a job may have thousands: those at rest, those that are full without change (what waits may spin), others."""
-    groups: dict[str, list[str]] = {}
-    for (node, kind, index), values in told.items():
+def _steady(told: Mapping[_Place, list[float]], power: Mapping[_Place, float | None]) -> Iterable[str]:
+    """In groups, as a job may have thousands: those at rest, those that are full without change (what waits may spin, for which
+    it draws little), others."""
+    groups: dict[str, list[_Place]] = {}
+    for place, values in told.items():
         if len(values) >= FEWEST and pstdev(values) <= _STEADY:
             middle = median(values)
             word = (
@@ -95,8 +98,16 @@ def _steady(told: dict[tuple[str, str, str], list[float]]) -> Iterable[str]:
                 if middle >= _FULL
                 else f"at {middle:g} % without change"
             )
-            groups.setdefault(f"{kind}|{word}", []).append(f"{index} of {node}")
+            groups.setdefault(f"{place[1]}|{word}", []).append(place)
     for name, which in groups.items():
         kind, word = name.split("|")
-        shown = ", ".join(which[:4]) + (f" and {len(which) - 4} more" if len(which) > 4 else "")
-        yield f"{kind} {shown}: {word}"
+        shown = ", ".join(f"{index} of {node}" for node, _, index in which[:4])
+        more = f" and {len(which) - 4} more" if len(which) > 4 else ""
+        yield f"{kind} {shown}{more}: {word}{_watts([watts for place in which if (watts := power[place]) is not None])}"
+
+
+def _watts(drawn: Sequence[float]) -> str:
+    if not drawn:
+        return ""
+    least, most = f"{min(drawn):.0f}", f"{max(drawn):.0f}"
+    return f", at {least} W" if least == most else f", at {least} to {most} W"
