@@ -290,6 +290,18 @@ def test_show_tells_attempts_readings_and_how_often_it_was_seen(store: IncidentS
     assert "the same failure: 1 time in this job, 0 times in others" not in run("show", "4").stdout
 
 
+def test_the_tasks_of_a_large_array_do_not_hide_the_diagnosis(store: IncidentStore) -> None:
+    for task in range(1, 40):
+        job = JobRef(f"4711_{task}", "pretrain-7b", "slurm", owner="ada")
+        store.file(ECC, report.to_json(ECC), job, window=timedelta(days=9))
+
+    shown = run("show", "1").stdout
+    listed = [line.split(":")[0].strip() for line in shown.splitlines() if line.startswith("  attempt ")]
+    assert listed == [f"attempt {n}" for n in (1, 2, 3, *range(34, 41))]
+    assert "  attempt 3: 2026-03-01 06:59 UTC, job 4711_2\n  ... 30 more (--format json has all)\n" in shown
+    assert len(json.loads(run("show", "1", "--format", "json").stdout)["record"]["attempts"]) == 40
+
+
 def test_show_tells_a_later_diagnosis(store: IncidentStore) -> None:
     store.revise(2, ECC, report.to_json(ECC))
 

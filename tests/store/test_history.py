@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 from tests.store.samples import ECC, OOM, as_json
-from triage.domain import Diagnosis, Suspects
+from triage.domain import Diagnosis, Progress, Suspects
 from triage.store.history import HistoryReader
 from triage.store.incidents import IncidentStore
-from triage.store.values import Verdict
+from triage.store.values import JobRef, Verdict
 
 
 def record(store: IncidentStore, d: Diagnosis, **progress: int) -> int:
@@ -48,3 +49,12 @@ def test_what_a_person_rejected_does_not_count(store: IncidentStore) -> None:
 def test_without_a_fingerprint_nothing_is_the_same(store: IncidentStore) -> None:
     record(store, replace(ECC, fingerprint=""))
     assert HistoryReader(store._engine).history("").same == ()
+
+
+def test_of_an_array_of_many_tasks_the_newest_are_looked_at(store: IncidentStore) -> None:
+    for task in range(1, 31):
+        job = JobRef(f"4711_{task}", owner="ada")
+        store.file(replace(ECC, progress=Progress(last_step=task)), as_json(ECC), job, window=timedelta(days=1))
+    found = HistoryReader(store._engine).history(ECC.fingerprint, ["gpu-017"])
+    assert (len(found.same), len(found.of_nodes["gpu-017"])) == (20, 20)
+    assert found.seen is not None and found.seen.same_job + found.seen.other_jobs == 30, "all are counted"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -12,6 +12,8 @@ from triage.cli.resolving import outcome_json
 from triage.domain import Seen
 from triage.store.values import StoredIncident, Verdict
 from triage.text import how_many, printable
+
+_FIRST, _LAST = 3, 7  # attempts, or readings, that are listed
 
 
 def as_json(found: StoredIncident) -> dict[str, Any]:
@@ -85,17 +87,36 @@ def history(found: StoredIncident, width: int, markdown: bool) -> str:
 
 def _history(found: StoredIncident) -> Iterator[str]:
     if len(found.attempts) > 1:
-        for a in found.attempts:
-            job = f", job {printable(a.external_id)}" if a.external_id else ""
-            step = f", last step {a.last_step}" if a.last_step is not None else ""
-            yield f"attempt {a.number}: {a.recorded_at:%Y-%m-%d %H:%M} UTC{job}{step}"
+        yield from _shortened(list(_attempts(found)))
     if len(found.versions) > len(found.attempts):
-        for v in found.versions:
-            yield f"diagnosis {v.version} of attempt {v.attempt}: {v.at:%Y-%m-%d %H:%M} UTC, {v.failure_type} ({v.status}) by {printable(v.produced_by)}"
+        yield from _shortened(list(_readings(found)))
     seen = found.seen
     if seen and seen.same_job + seen.other_jobs > len(found.attempts):
         times = f"{how_many(seen.same_job, 'time')} in this job, {how_many(seen.other_jobs, 'time')} in others"
         yield f"the same failure: {times}, first {seen.first:%Y-%m-%d}, last {seen.last:%Y-%m-%d}"
+
+
+def _shortened(lines: Sequence[str]) -> Iterator[str]:
+    """An array may have thousands of tasks, and the diagnosis comes after them."""
+    left_out = len(lines) - _FIRST - _LAST
+    if left_out <= 1:
+        yield from lines
+        return
+    yield from lines[:_FIRST]
+    yield f"... {left_out:,} more (--format json has all)"
+    yield from lines[-_LAST:]
+
+
+def _attempts(found: StoredIncident) -> Iterator[str]:
+    for a in found.attempts:
+        job = f", job {printable(a.external_id)}" if a.external_id else ""
+        step = f", last step {a.last_step}" if a.last_step is not None else ""
+        yield f"attempt {a.number}: {a.recorded_at:%Y-%m-%d %H:%M} UTC{job}{step}"
+
+
+def _readings(found: StoredIncident) -> Iterator[str]:
+    for v in found.versions:
+        yield f"diagnosis {v.version} of attempt {v.attempt}: {v.at:%Y-%m-%d %H:%M} UTC, {v.failure_type} ({v.status}) by {printable(v.produced_by)}"
 
 
 def _lines(v: Verdict) -> Iterator[str]:

@@ -15,7 +15,7 @@ from triage.store import clean, details, engine, query, tables
 from triage.store.base import Store
 from triage.store.values import Filters, IncidentSummary, JobRef
 
-MOST = 20  # earlier incidents that are looked at
+MOST = 20  # earlier incidents, and attempts of each, that are looked at
 
 
 class HistoryReader(Store):
@@ -68,10 +68,11 @@ def _suspected(connection: Connection, node: str, before: datetime | None) -> tu
 
 
 def _attempts(connection: Connection, chosen: query.Chosen) -> Iterator[tuple[IncidentSummary, dict[str, Any], Any]]:
-    """Each attempt as its latest diagnosis tells it, with its digest, inputs and recorded_at, newest first."""
+    """Each attempt as its latest diagnosis tells it, with its digest, inputs and recorded_at, newest first; of an array of
+    thousands of tasks the newest."""
     for summary in query.summaries(connection, chosen):
         if summary.verdict != "rejected":
-            for row in connection.execute(_with_attempt(details.latest_of_attempts(summary.id))):
+            for row in connection.execute(_with_attempt(details.latest_of_attempts(summary.id)).limit(MOST)):
                 yield summary, json.loads(row.result), row
 
 
