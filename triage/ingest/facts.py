@@ -69,8 +69,8 @@ def _level(text: str, at: int) -> str | None:
     for match in _MARKED.finditer(message, 0, 100):
         if match.start() == 0 or message[match.start() - 1] in "-|][(" or message[max(0, match.start() - 2)] in "-|][(":
             return level_of(match[1])
-    if match := _THREADED.match(message):
-        return level_of(match[1])
+    if threaded := _THREADED.match(message):
+        return level_of(threaded[1])
     if message.startswith("{") and (named := _LEVEL_FIELD.search(text)):
         return level_of(named[1])
     if any(word in message for word in _ERROR_WORDS) and _ERROR.search(message):
