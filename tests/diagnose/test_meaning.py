@@ -41,6 +41,7 @@ def knowledge() -> Knowledge:
         ("ERROR on proc 617: Failed to reallocate 1650272 bytes for array comm:buf_send (src/memory.cpp:105)", "host-out-of-memory", "resource-exhaustion"),
         ("*** FATAL ERROR (proc 0): in gasnetc_rdma_put() at gasnet_ofi.c:2849: fi_write failed: 12(Cannot allocate memory)", "network-error", "resource-exhaustion"),
         ("PIO: FATAL ERROR: Reading variable (x2o, varid=172) from file (f.nc, ncid=79) failed. err=-204. Aborting since the error handler was set to X", "os-error", "unknown"),
+        ("[0] Received an Error in Communication: (0) 0:int2e_packed_buf_write: write failed:", "os-error", "dependency-failure"),
         (" line          391 NetCDF: No such file or directory", "file-not-found", "config-error"),
     ],
 )  # fmt: skip

@@ -22,7 +22,7 @@ _KINDS: tuple[tuple[str, str, str], ...] = (
         "resource-exhaustion",
     ),
     (r"stale (?:NFS )?file handle|transport endpoint|input/output error|remote I/O error", "storage-error", "dependency-failure"),
-    (r"error during (?:write|read)\b", "os-error", "dependency-failure"),
+    (r"error (?:during |when |while |trying to )?(?:write|read|writing)\b|\b(?:write|writing to file) failed|trying to read or write to disk", "os-error", "dependency-failure"),
     (r"connection (?:refused|reset|timed out)|no route to host|name or service not known", "connection-error", "network-failure"),
     (r"too many open files|resource temporarily unavailable|unable to fork", "os-error", "resource-exhaustion"),
     (r"permission denied|operation not permitted|read-only file system", "permission-error", "config-error"),
