@@ -111,6 +111,11 @@ SAMPLES = {
         "failed (exitcode: 1) local_rank: 3 (pid: 76739) of binary: /home/u/bin/python",
         "slurmstepd: error: *** STEP 250.0 ON gpu019 CANCELLED AT 2024-09-22T13:28:49 ***",
     ),
+    "the-watchdog-aborts-its-process": Sample(
+        "[rank2]:[E516 06:09:16.295666043 ProcessGroupNCCL.cpp:629] [Rank 2] Watchdog caught collective operation timeout: "
+        "WorkNCCL(SeqNum=49296, OpType=_ALLGATHER_BASE, NumelIn=192, NumelOut=576, Timeout(ms)=1800000) ran for 1800076 milliseconds",
+        "failed (exitcode: -6) local_rank: 2 (pid: 2288) of binary: /opt/conda/bin/python",
+    ),
     "a-killed-rank-drops-its-connections": Sample(
         "failed (exitcode: -9) local_rank: 0 (pid: 76739) of binary: /home/u/bin/python", GLOO_CLOSED
     ),
