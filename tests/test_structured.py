@@ -1,4 +1,4 @@
-"""The words of JSON log lines: of loggers, of container runtimes, of objects that were cut, and of what is no log line."""
+"""The words of JSON log lines and of loggers' records, of objects that were cut, and of what is neither."""
 
 from __future__ import annotations
 
@@ -42,6 +42,22 @@ def test_the_words_of_an_object_are_those_of_the_program(logged: dict[str, objec
 )
 def test_a_line_that_is_no_object_wraps_nothing(text: str) -> None:
     assert readings(text) == ()
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        "2025-06-12 10:00:00,123 - train - {} - KeyError: 'labels'",
+        "{}:root:KeyError: 'labels'",
+        "2025-06-12 10:00:00.123 | {}    | __main__:main:88 - KeyError: 'labels'",
+        'time="2025-06-12T10:00:00Z" level={} msg="KeyError: \'labels\'"',
+    ],
+)
+def test_a_record_of_an_error_holds_the_words_of_the_program(record: str) -> None:
+    assert readings(record.format("ERROR")) == ("KeyError: 'labels'",)
+    assert readings(record.format("INFO")) == ()
+    assert readings(record.format("INFO"), quiet=True) == ("KeyError: 'labels'",)
+    assert readings(record.format("NAME"), quiet=True) == ()
 
 
 def test_an_object_that_was_cut_is_read_as_far_as_it_goes() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from triage.diagnose import (
     accounted,
@@ -91,7 +91,7 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
             del ends[name]
     quoted = sieve.quoted(log)
     sieve.drop_other_times(best, log)
-    _add_uncaught(best, tracebacks)
+    _add_uncaught(best, tracebacks, matcher)
     of_data.weigh(best, tracebacks)
     sieve.drop_ignored(best, log, tracebacks)
     sieve.drop_other_jobs(best, log)
@@ -152,11 +152,14 @@ def gather(log: JobLog, matcher: Matcher) -> Facts:
     )
 
 
-def _add_uncaught(best: Best, tracebacks: Sequence[Traceback]) -> None:
+def _add_uncaught(best: Best, tracebacks: Sequence[Traceback], matcher: Matcher) -> None:
+    """What a line raises that no signature tells as it stands: by the exception alone, as what is before it may hide it."""
     for t in tracebacks:
         key = (t.end.file, t.end.number)
         if key not in best:
-            best[key] = Finding(t.end, UNCAUGHT, {"exception": t.exception})
+            bare = replace(t.end, text=f"{t.exception}: {t.message}" if t.message else t.exception)
+            told = next((f for f in matcher.match(bare) if f.signature.role in ("root", "cascade")), None)
+            best[key] = replace(told or Finding(t.end, UNCAUGHT, {"exception": t.exception}), line=t.end)
 
 
 def own_frame(facts: Facts, finding: Finding) -> Frame | None:

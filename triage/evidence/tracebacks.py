@@ -99,7 +99,7 @@ def _scan(lines: Iterable[LogLine]) -> Iterator[Traceback]:
 def _read(lines: Iterable[LogLine]) -> Iterator[tuple[LogLine, str]]:
     """Each line with its text, or with each of those that it wraps."""
     for line in lines:
-        for text in readings(line.text) or (line.text,):
+        for text in readings(line.text, quiet=True) or (line.text,):
             yield line, text
 
 
