@@ -22,7 +22,7 @@ from triage.evidence.match import Matcher
 from triage.evidence.profile import GoodRun, nodes_of
 from triage.ingest import attempts, boundaries, identity, sources, streams, together
 from triage.parts import AskedJob, Explain, Parts
-from triage.text import together_told
+from triage.text import host_list, together_told
 
 KEPT_BYTES = 48 << 20  # of all files together
 MIN_BUDGET = 256 << 10
@@ -178,6 +178,7 @@ def _about(log: JobLog, result: Diagnosis, parts: Parts) -> Diagnosis:
     return replace(
         result,
         nodes=job.nodes[:MOST_NODES] or tuple(nodes),
+        job_nodes=host_list(job.nodes),
         job_name=job.name or result.job_name,
         job_user=job.user or result.job_user,
         account=job.said,

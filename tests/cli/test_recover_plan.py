@@ -16,6 +16,8 @@ from tests.cli.conftest import Forks, Run
 from tests.conftest import REPO
 from tests.evidence.test_spikes import curve, megatron, with_losses
 from tests.recovering.test_checkpoints import megatron as saved
+from tests.slurm.programs import FakePrograms, row
+from tests.slurm.shapes import table
 from triage.risk import of_command
 
 PROGRAM = """#!/bin/sh
@@ -290,3 +292,18 @@ def test_what_a_person_said_instead_of_the_diagnosis_holds_the_plan_back(triage:
     done = triage("recover", "1", "--yes", **site, TRIAGE_RECOVER_ALLOW="drain,resubmit")
     assert done.returncode == 1 and "somebody pulled the cable" in " ".join(done.stdout.split())
     assert all(of_command(call.split()) == "read-only" for call in calls(site))
+
+
+def test_a_node_that_only_the_log_names_is_not_drained_where_slurm_said_which_are_the_jobs(
+    triage: Run, site: dict[str, str], tmp_path: Path
+) -> None:
+    """Whoever submits a job writes its log, and the plan may be run by an administrator."""
+    fake = FakePrograms(tmp_path / "slurm")
+    fake.sacct(table("24.05", row(tmp_path, JobID="4711", JobIDRaw="4711", NodeList="gpu[001-004]")))
+    for own, node in ((False, "gpu-999"), (True, "gpu004")):
+        (tmp_path / "4711.out").write_text(f"step 1 loss 2.0\nsrun: error: Node failure on {node}\n")
+        env = site | {"PATH": f"{fake.folder}:{site['PATH']}", "TRIAGE_HOME": str(tmp_path / f"home-{own}")}
+        assert triage("diagnose", "--job", "4711", **env).returncode == 0
+        told = triage("recover", "1", **env).stdout
+        assert (f"NodeName={node} State=DRAIN" in told) == own
+        assert ("gpu-999 is named by the log and is none of the job's nodes" in told) != own

@@ -14,6 +14,7 @@ from triage.chat.said import refuted
 from triage.cli import output, recover_view, wiring
 from triage.cli.who import user
 from triage.errors import UsageError
+from triage.hostlist import expand
 from triage.recover.hosts import named
 from triage.recover.plan import Case, Resume, plan, scheduler_of
 from triage.recover.skipping import Skip
@@ -76,7 +77,7 @@ def _case(found: StoredIncident, asked: Asked, submitted: tuple[str, ...]) -> Ca
         incident=found.id,
         result=found.result,
         scheduler=asked.scheduler or scheduler_of(found.result, known if known in SCHEDULERS else ""),
-        nodes=found.summary.nodes,
+        nodes=expand(str(found.result.get("job_nodes") or "")) or found.summary.nodes,
         steps=tuple(attempt.last_step for attempt in found.attempts),
         triage=(sys.executable, "-m", "triage"),
         script=_file(asked.script, "--script"),

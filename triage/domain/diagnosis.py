@@ -251,6 +251,7 @@ class Diagnosis:
     timeline: Timeline = Timeline()
     recurrence: Recurrence = Recurrence()
     nodes: tuple[str, ...] = ()  # that its lines come from
+    job_nodes: str = ""  # as its scheduler lists them, where it was asked: gpu[001-004]
     inputs: tuple[InputFile, ...] = ()  # as they lay on disk
     learned: tuple[str, ...] = ()  # ids of the learned filter rules in force
     calls: tuple[ModelCall, ...] = ()

@@ -37,7 +37,7 @@ class Resume:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """result: the diagnosis as its JSON object; nodes: all that the job ran on; steps: the last one of each attempt, oldest first;
+    """result: the diagnosis as its JSON object; nodes: all that the job ran on, as its scheduler says, else those of the record; steps: the last one of each attempt, oldest first;
     triage: how this program is called; resume, skip: where the checkpoints and the log were looked at."""
 
     incident: int

@@ -83,6 +83,7 @@ def _document(d: Diagnosis) -> dict[str, Any]:
         "job_name": d.job_name,
         "job_user": d.job_user,
         **({"account": list(d.account)} if d.account else {}),
+        **({"job_nodes": d.job_nodes} if d.job_nodes else {}),
         "fingerprint": d.fingerprint,
         "files": list(d.files),
         "compared": compared_json(d.compared) if d.compared else None,
