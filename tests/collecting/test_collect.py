@@ -592,6 +592,7 @@ def test_the_first_process_of_a_pod_may_be_its_rank(tmp_path: Path, path: Path, 
     found = collecting.collect(pod, Wanted(every=True, seconds=12), tmp_path / "out")
     assert [(told["pid"], told["rank"]) for told in manifest(found)["processes"]] == [(1, 3)]
     assert found.stacks == 1
+    assert Path(f"/proc/{container}/task/{container}/children").read_text() == "", "no dead child is left to it"
 
 
 def test_a_node_without_python_is_said(tmp_path: Path, path: Path) -> None:
@@ -654,6 +655,23 @@ def test_a_name_that_is_no_text_is_no_harm(tmp_path: Path) -> None:
         found = look(tmp_path, p.pid)
     assert "caf?.log" in read(found, f"fds-{p.pid}.txt")
     assert f"tail {tmp_path}/caf?.log" in [told["tool"] for told in attempts(found, "tail")]
+
+
+WATCHED = """
+import subprocess, sys, time
+look = subprocess.Popen([sys.executable, "-", "triage-look", "{}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+look.stdin.write(b"import subprocess; print(1, flush=True); subprocess.run(['sleep', '600'])")
+look.stdin.close()
+look.stdout.readline()
+print(1, flush=True)
+time.sleep(600)
+"""
+
+
+def test_the_look_of_a_watcher_is_none_of_the_job(tmp_path: Path, path: Path) -> None:
+    with started(WATCHED, RANK="0") as job:
+        found = look(tmp_path, job.pid)
+    assert [told["pid"] for told in manifest(found)["processes"]] == [job.pid]
 
 
 def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:

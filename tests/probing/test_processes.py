@@ -200,7 +200,7 @@ def test_the_text_of_the_probe_needs_no_triage(start: Start, tmp_path: Path) -> 
     (tmp_path / "ckpt").write_bytes(b"0" * 1234)
     request = json.dumps(Whose((job.pid,)).request(True, True, [str(tmp_path / "ckpt"), "/no/such/file"]))
     done = subprocess.run(
-        [sys.executable, "-I", "-S", "-", request],
+        [sys.executable, "-I", "-S", "-", "triage-look", request],
         input=probe.source().encode(),
         capture_output=True,
         cwd=tmp_path,
@@ -212,6 +212,27 @@ def test_the_text_of_the_probe_needs_no_triage(start: Start, tmp_path: Path) -> 
     assert seen.sizes == {str(tmp_path / "ckpt"): 1234}
     assert seen.devices == ()
     assert seen.absent
+
+
+def test_who_looks_on_is_none_of_the_job(start: Start) -> None:
+    """Another watcher's look within the job, or what collects from it, with all that these start."""
+    sleeps = "import subprocess; subprocess.run(['sleep', '60'])"
+    looks = [f'echo "{sleeps}" | {sys.executable} {words} {{}} &' for words in ("- triage-look", "-I -S -")]
+    job = start(f"{' '.join(looks)} sleep 61 & wait")
+    until(lambda: sorted(session(job.pid)).count("sleep") == 3)
+    assert [p.comm for p in view(Reader(), job.pid).processes] == ["sh", "sleep"]
+    everything = [p["comm"] for p in Reader().read(everything=True) if p["sid"] == job.pid]
+    assert everything == ["sh", "sleep"]
+
+
+def session(number: int) -> list[str]:
+    """Programs of a session."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            head, _, tail = stat.read_text().rpartition(")")
+            found += [head.partition("(")[2]] if tail.split()[3] == str(number) else []
+    return found
 
 
 @pytest.fixture

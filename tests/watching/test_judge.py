@@ -249,6 +249,13 @@ def test_what_a_node_did_while_it_was_not_seen_is_not_of_the_moment() -> None:
     assert stall(12).state == "hung"
 
 
+def test_what_comes_to_the_job_dead_is_no_progress() -> None:
+    job = Job()
+    silence(job, 20)
+    job.ranks[9] = replace(job.ranks[0], pid=900, state="Z", ranks={}, io=(10**9,) * 4, exit=0)
+    assert silence(job, 12).state == "hung"
+
+
 def test_ranks_of_a_node_that_was_never_seen_are_not_dead() -> None:
     job = Job(ranks=6)
     job.log = LogView("train", steps={0: 41}, quiet=2000, said="step 41", trained=True, limit=9)

@@ -26,7 +26,9 @@ _DEFUNCT = re.compile(r"^\[(.{1,40})\](?: <defunct>)?$|^(.{1,200}?) <defunct>$")
 _PRINTS = frozenset({"tee", "cat", "tail", "grep", "sed", "awk", "ts"})
 # Python programs that serve others, by their command. What a forkserver forks has its command too, and may be a rank.
 _SERVES = re.compile(r"\bmultiprocessing\.(?:resource|semaphore)_tracker\b")
-_OUR_OWN = re.compile(r"\btriage\s+(?:hang|watch|diagnose|chat|serve)\b")  # started by the same shell as the job
+_OUR_OWN = re.compile(
+    r"\btriage(?:-look\b|\s+(?:hang|watch|diagnose|chat|serve)\b)"
+)  # started by the same shell as the job
 _SHOWN = 60  # characters of a command
 
 

@@ -1,4 +1,4 @@
-"""One look at a node. Run as a program: python3 - REQUEST, with the text of `source()` on stdin. It prints a line of JSON with what
+"""One look at a node. Run as a program: python3 - triage-look REQUEST, with the text of `source()` on stdin. It prints a line of JSON with what
 /proc tells, and then, where more is asked for, one with all of it: a driver or a file system that hangs may never let it come."""
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _size(path: str, most: int = 2000) -> int | None:
 
 
 def main() -> None:
-    request = json.loads(sys.argv[1])
+    request = json.loads(sys.argv[2])
     slow = {name: request.pop(name, None) for name in ("devices", "url", "host", "paths")}
     answer = look(request)
     if slow["devices"]:

@@ -18,6 +18,7 @@ from triage.reach import Answer, Reach, everywhere
 
 _TIME = 30.0  # seconds that a node has to answer
 _SIZES = 5.0  # seconds that a file system has to
+_MARK = "triage-look"  # by which others know the probe for none of the job
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class RemoteProbe:
 
     def look(self, closely: bool, paths: Sequence[str]) -> tuple[NodeView, ...]:
         request = self._whose.request(closely and not self._was_held, closely, () if self._was_held else paths)
-        answers = everywhere(self._reach, ["python3", "-", json.dumps(request)], self._source, self._timeout)
+        answers = everywhere(self._reach, ["python3", "-", _MARK, json.dumps(request)], self._source, self._timeout)
         views = {node: _view(answer) for node, answer in answers.items()}
         self._was_held |= any(answers[node].problem and not view.problem for node, view in views.items())
         return tuple(views.values())
@@ -108,7 +109,7 @@ class LocalProbe:
 
     def _devices(self, host: str) -> NodeView:
         request = json.dumps({"devices": True, "url": self._whose.url, "host": host if self._whose.url else ""})
-        answer = self._reach.run(host, [sys.executable, "-", request], source().encode(), self._timeout)
+        answer = self._reach.run(host, [sys.executable, "-", _MARK, request], source().encode(), self._timeout)
         view = _view(answer)
         self._was_held = bool(answer.problem and not view.problem)
         return view

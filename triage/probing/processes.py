@@ -22,7 +22,8 @@ _KTHREADD = 2
 _IO = (b"rchar", b"wchar", b"read_bytes", b"write_bytes")
 _MOST_READ = 1 << 17  # bytes of one file; an environment may be long
 _SEARCHED = 16  # looks between two searches for logs among the open files, once a process is no longer young
-_COLLECTS = [b"-I", b"-S", b"-"]  # options of the Python that `triage hang collect` runs
+# First words of the Pythons that `triage hang collect` and other watchers run, in which a job would find a process of its own.
+_OURS = (b"-I\0-S\0-\0", b"-\0triage-look\0")
 _HELPERS = {
     b"multiprocessing.resource_tracker": "resource tracker",
     b"multiprocessing.semaphore_tracker": "semaphore tracker",
@@ -59,7 +60,7 @@ class Reader:
         else:
             members = self._tree(table, set(pids)) - (ours - set(pids))  # a batch script may watch itself
             members -= self._begun(table, set(pids))
-        members -= _below({pid for pid in members if self._constants(table[pid])["collects"]}, table)
+        members -= _below({pid for pid in members if self._constants(table[pid])["ours"]}, table)
         keys = {(pid, table[pid]["start"]) for pid in members}
         self._known = keys
         self._fixed = {key: value for key, value in self._fixed.items() if key in keys}
@@ -159,7 +160,7 @@ class Reader:
             ranks["LOCAL_RANK"] = int(option[1])
         return {
             "name": _short(command) or stat["comm"],
-            "collects": command.split(b"\0")[1:4] == _COLLECTS,
+            "ours": command.partition(b"\0")[2].startswith(_OURS),
             "comm_then": stat["comm"],  # another program took its place
             "ranks": ranks if environment is not None else None,
             "job": values.get("SLURM_JOB_ID") or values.get("SLURM_JOBID") or "",

@@ -83,7 +83,7 @@ class Moves:
         return replace(self._judged(done, new, seconds, beats), ended=ended)
 
     def _judged(self, done: tuple[Done, ...], new: tuple[Process, ...], seconds: float, beats: int) -> Activity:
-        begun = sum(sum(process.io[:2]) for process in new if process.io)
+        begun = sum(sum(process.io[:2]) for process in new if _began(process) and process.io)
         moved = begun + sum(one.moved or 0 for one in done)
         stored = sum(one.stored for one in done)
         own = _own(done, new)
@@ -115,12 +115,17 @@ def _own(done: Sequence[Done], new: Sequence[Process]) -> list[int]:
     everyone = [*(one.process for one in done), *new]
     ranks = {process.key for process in ranks_of(everyone).values()}
     counted = _below(everyone, ranks) if ranks else {process.key for process in everyone}
-    found = [sum(process.io[:2]) for process in new if process.io and process.key in counted]
+    found = [sum(p.io[:2]) for p in new if _began(p) and p.io and p.key in counted]
     for one in done:
         if one.process.key in counted:
             main = one.main_moved if one.main_moved is not None and one.process.threads > 1 else one.moved
             found.append(main or 0)
     return found
+
+
+def _began(process: Process) -> bool:
+    """Not one that comes to us dead: in a container, what was none of the job's is left to its first process."""
+    return process.state not in "ZX"
 
 
 def _below(processes: Sequence[Process], tops: set[Key]) -> set[Key]:

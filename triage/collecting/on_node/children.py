@@ -22,6 +22,7 @@ SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin:/opt
 
 Finding = Dict[str, Any]  # attempts[] (tool, code, seconds, problem), files (name to bytes), facts
 _groups: "Set[int]" = set()  # of the children that run
+_LEAVE = 1.0  # seconds that one that was killed has to go
 
 
 class Look:
@@ -46,6 +47,7 @@ def attempt(tool: str, started: float, code: "Optional[int]" = None, problem: st
 def run(looks: "List[Look]", ends: float) -> "Iterator[Tuple[Look, Finding]]":
     """What each look found, as it comes. ends: on the monotonic clock, from when on no more are made."""
     waiting = list(looks)
+    killed: "Set[int]" = set()
     running: "Dict[int, Tuple[Look, int, bytearray, float]]" = {}
     while waiting or running:
         while waiting and len(running) < AT_ONCE and time.monotonic() < ends:
@@ -55,17 +57,37 @@ def run(looks: "List[Look]", ends: float) -> "Iterator[Tuple[Look, Finding]]":
         if not running:
             for look in waiting:
                 yield look, {"attempts": [attempt(look.tool, time.monotonic(), None, "no time was left for it")]}
-            return
+            break
         for pipe in select.select(list(running), [], [], 0.1)[0]:
             piece = os.read(pipe, 1 << 16)
             running[pipe][2].extend(piece)
             if not piece:
-                look = running[pipe][0]
+                look, child = running[pipe][:2]
                 yield look, _ended(pipe, *running.pop(pipe))
+                killed.add(child)
         now = time.monotonic()
-        for pipe, (look, _, _, started) in list(running.items()):
+        for pipe, (look, child, _, started) in list(running.items()):
             if now > min(started + look.limit, ends + 1):
                 yield look, _ended(pipe, *running.pop(pipe))
+                killed.add(child)
+        killed -= _gone(killed)
+    until = time.monotonic() + _LEAVE
+    while killed and time.monotonic() < until:
+        killed -= _gone(killed)
+        time.sleep(0.01)
+
+
+def _gone(killed: "Set[int]") -> "Set[int]":
+    """Those that are waited for. In a container what is not becomes a dead child of its first process, a rank perhaps, for good."""
+    found = set()
+    for child in killed:
+        try:
+            ended = os.waitpid(child, os.WNOHANG)[0]
+        except ChildProcessError:
+            ended = child
+        if ended:
+            found.add(child)
+    return found
 
 
 def _start(look: Look) -> "Tuple[int, int]":
@@ -108,8 +130,6 @@ def packed(value: object) -> str:
 def _ended(pipe: int, look: Look, child: int, said: bytearray, started: float) -> Finding:
     os.close(pipe)
     _kill(child)
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(child, os.WNOHANG)
     try:
         found: Finding = json.loads(bytes(said).decode())
     except ValueError:
@@ -164,6 +184,8 @@ def command(argv: "List[str]", limit: float, more_path: str = "") -> "Tuple[Dict
         code = process.wait(max(0.1, ends - time.monotonic()))
     except subprocess.TimeoutExpired:
         process.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_LEAVE)
     problem = f"no answer within {limit:g} s" if code is None else ""
     if code:
         problem = last_line(bytes(err)) or f"exit code {code}"

@@ -91,11 +91,13 @@ def of_job(chosen: Finding, everything: "Dict[int, Process]", ends: float) -> "L
         mine, first = os.geteuid(), 1 if chosen.get("every") else 2  # the first process of a pod may be the rank itself
         others = {pid: p for pid, p in others.items() if not p.is_kernel and pid >= first and mine in (0, p.uid)}
     looks = [Look("environ", lambda pid=pid: _environ(pid), 5, pid) for pid in others]  # type: ignore[misc]
+    ours = set()
     for look, found in run(looks, ends):
         process = others[look.pid or 0]
         process.env, process.unread = found.get("facts", {}), found.get("attempts", [])
         if found.get("ours"):
-            del others[process.pid]
+            ours.add(process.pid)
+    others = {pid: p for pid, p in others.items() if not any(_is_below(pid, top, everything) for top in ours)}
     node = os.environ.get("SLURMD_NODENAME")  # one machine may play several
     listed = [p for p in others.values() if not chosen.get("slurm") or _is_of_slurm(p, chosen["slurm"], node)]
     _set_ranks(listed)
@@ -148,8 +150,8 @@ def _is_of_slurm(process: Process, job: str, node: "Optional[str]") -> bool:
 
 
 def _environ(pid: int) -> Finding:
-    """ours: it is another one that collects, of which a watcher and a person may run two."""
-    if proc(pid, "cmdline").split("\0")[1:4] == ["-I", "-S", "-"]:
+    """ours: it is another one that collects, of which a watcher and a person may run two, or the look of a watcher."""
+    if proc(pid, "cmdline").partition("\0")[2].startswith(("-I\0-S\0-\0", "-\0triage-look\0")):
         return {"ours": True}
     pairs = (entry.partition("=") for entry in proc(pid, "environ").split("\0"))
     return {"facts": {name: value[:500] for name, _, value in pairs if SHOWN.fullmatch(name)}}
