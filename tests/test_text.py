@@ -113,6 +113,16 @@ def test_what_has_one_reason_is_told_together() -> None:
     )
 
 
+def test_what_has_one_reason_at_one_place_is_told_with_the_place() -> None:
+    newer = (
+        "the incident database /h/t.db has schema 14, this triage knows up to 12; a newer one wrote it: upgrade (pip)"
+    )
+    notes = (f"learned signatures were not used: {newer}", f"the incident was not recorded: {newer}")
+    assert together_told(notes) == (f"learned signatures were not used and the incident was not recorded: {newer}",)
+    gone = "the incident database h:5432: connection refused; is it running?"
+    assert together_told((f"a: {gone}", f"b: {gone}")) == (f"a and b: {gone}",)
+
+
 def test_what_followed_is_left_out_of_what_is_asked() -> None:
     cause = f"Rank 3 lost its GPU (a.log:3). {FOLLOWED}srun ended v1.2 of it; NCCL timed out. Seen twice."
     assert without_consequences(cause) == "Rank 3 lost its GPU (a.log:3). Seen twice."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 # What nobody sees, but a model reads: joiners, directions, fillers, variation selectors, tags.
 _UNSEEN = re.compile(
@@ -154,12 +154,18 @@ def printable(text: str) -> str:
 
 
 def together_told(notes: Iterable[str]) -> tuple[str, ...]:
-    """Notes "what: where: reason; what to do", of which those with one reason, such as a full disk, become one."""
+    """Notes "what: where: reason; what to do", of which those with one reason, such as a full disk, become one; where, if
+    that is the same too."""
     found: dict[str, list[str]] = {}
     for note in notes:
-        reason = note.rpartition(": ")[2]
-        found.setdefault(reason if "; " in reason else note, []).append(note)
-    return tuple(same[0] if len(same) == 1 else f"{_heads(same)}: {reason}" for reason, same in found.items())
+        reason, where = note.rpartition(": ")[2], note.partition(": ")[2]
+        found.setdefault(next((words for words in (reason, where) if "; " in words), note), []).append(note)
+    return tuple(same[0] if len(same) == 1 else _as_one(reason, same) for reason, same in found.items())
+
+
+def _as_one(reason: str, notes: Sequence[str]) -> str:
+    where = {note.partition(": ")[2] for note in notes}
+    return f"{_heads(notes)}: {where.pop() if len(where) == 1 else reason}"
 
 
 def _heads(notes: Iterable[str]) -> str:

@@ -249,6 +249,7 @@ def _reason(error: Exception, url: URL) -> str:
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     primary = getattr(getattr(cause, "diag", None), "message_primary", None)  # PostgreSQL's details may hold a row
     words = " ".join(str(primary or (cause.args[0] if cause.args else cause)).split()) or type(cause).__name__
+    words = words.partition(" Is the server running")[0]  # what to do is said once
     for secret in (str(url.password or ""), *(v for v in url.query.values() if isinstance(v, str))):
         if len(secret) > 2:
             words = words.replace(secret, "***")
