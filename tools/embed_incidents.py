@@ -1,6 +1,6 @@
 """Write triage/retrieve/model/passages.npz: `python tools/embed_incidents.py [--check]`.
 
-It holds the vectors of all passages of kb/incidents, so that no installation has to make them. --check compares the names of
+It holds the vectors of all passages and titles of kb/incidents, so that no installation has to make them. --check compares the names of
 the passages alone: another processor gives vectors that differ in the last places.
 """
 
@@ -21,7 +21,8 @@ TARGET = Path(triage.retrieve.__file__).parent / "model" / PREPARED
 
 def texts() -> list[str]:
     """Each passage once."""
-    return list(dict.fromkeys(readable(text) for incident in kb.known_incidents() for text in passages(incident)))
+    incidents = kb.known_incidents()
+    return list(dict.fromkeys(readable(text) for i in incidents for text in (*passages(i), i.title)))
 
 
 def main() -> int:

@@ -14,7 +14,7 @@ from triage.errors import IndexBrokenError, IndexUnavailableError
 from triage.retrieve.chroma import ChromaIndex
 from triage.retrieve.embedding import MINILM, MiniLM
 from triage.retrieve.index import MemoryIndex, Vector
-from triage.retrieve.rank import MIN_SCORE, Query
+from triage.retrieve.rank import MIN_SCORE, MIN_SCORE_ASKED, Query
 from triage.retrieve.retriever import Retriever, open_retriever, query_of
 
 CATEGORIES = {"nvlink-error": "infrastructure", "cuda-error": "infrastructure", "key-error": "script"}
@@ -95,9 +95,32 @@ def test_the_reasons_are_given_in_words(retriever: Retriever) -> None:
 
 def test_a_near_type_is_said_to_be_near_only(retriever: Retriever) -> None:
     query = Query("uncorrectable NVLink error in the backward pass of training", failure_type="cuda-error")
-    (first,) = retriever.similar(query)
+    (first,) = retriever.similar(query, min_score=MIN_SCORE_ASKED)
     assert first.incident == "nvlink"
     assert first.why.startswith("same category infrastructure; ") and "failure type" not in first.why
+
+
+def test_what_a_failure_is_in_a_few_words_counts_beside_what_its_log_says(model: CountingModel) -> None:
+    line = "[E ProcessGroupNCCL.cpp:474] WorkNCCL(SeqNum=7, OpType=_ALLGATHER_BASE, Timeout(ms)=1800000) ran for 1800700 ms"
+    other_way = incident("order", title="A logging hook ran on the first rank alone", error_strings=(line,))
+    other_size = incident("size", title="Two ranks sent and expected different sizes in one operation")
+    retriever = Retriever(MemoryIndex(), model, [other_way, other_size], CATEGORIES)
+    told = replace(Query(line, "collective-mismatch", error_strings=(line,)), title="ranks give a collective different sizes")
+    found = {title: retriever.titles(replace(told, title=title)) for title in (told.title, "")}
+    assert found[told.title]["size"] > found[told.title]["order"]
+    assert found[told.title]["size"] > found[""]["size"]
+    score = {s.incident: s.score for s in retriever.similar(told, min_score=0)}
+    without = {s.incident: s.score for s in retriever.similar(replace(told, title=""), min_score=0)}
+    assert score["size"] - without["size"] > score["order"] - without["order"]
+
+
+def test_each_title_is_embedded_once(model: CountingModel) -> None:
+    twins = [incident(str(i), title="The same words") for i in range(9)]
+    retriever = Retriever(MemoryIndex(), model, [NVLINK], CATEGORIES)
+    retriever.titles(Query("x"), twins)
+    before = len(model.embedded)
+    assert set(retriever.titles(Query("y"), twins)) == set("012345678")
+    assert model.embedded[before:] == ["y"]
 
 
 def test_nothing_similar_gives_nothing(retriever: Retriever) -> None:

@@ -1,6 +1,6 @@
 """Which past incidents are like this failure, and why: dense, lexical and structured likeness together. Pure.
 
-Each likeness is a number in 0..1 of its own kind; 1 - (1-a)(1-b)(1-c) joins them, so that any strong one suffices and
+Each likeness is a number in 0..1 of its own kind; 1 - (1-a)(1-b)(1-c)(1-d) joins them, so that any strong one suffices and
 two weak ones help each other. The result orders incidents. It is no probability and is never shown as one.
 """
 
@@ -16,8 +16,9 @@ from triage.retrieve.lexical import Lexicon
 
 MIN_SCORE = 0.45  # for a diagnosis: the same failure type alone does not reach it
 MIN_SCORE_ASKED = 0.15  # for a person who searches and judges for himself
-_DENSE, _LEXICAL, _STRUCTURED = 0.3, 0.75, 0.7
+_DENSE, _TITLE, _LEXICAL, _STRUCTURED = 0.15, 0.4, 0.75, 0.7
 _COSINE_NOISE, _COSINE_SAME = 0.2, 0.8  # of this kind of model: unrelated texts, paraphrases
+_TITLE_NOISE, _TITLE_SAME = 0.4, 1.0  # the same of titles: short, and of one trade
 _NEAR_TYPE, _NO_CAUSE, _OTHER_TYPE = (
     0.8,
     0.7,
@@ -40,7 +41,7 @@ _LONG_NUMBER = re.compile(r"0x[0-9a-f]+|\d{4,}")
 class Query:
     """What is known of the failure at hand.
 
-    text: its story in words; error_strings: lines of its log that show the cause; consequences: lines that followed,
+    text: its story in words; title: what it is, in a few words, "" where the text is no longer than that; error_strings: lines of its log that show the cause; consequences: lines that followed,
     looked through for exact error strings alone. fingerprint, signatures: of the cause; incident: its number in the
     database, if it has one already. other_types: that lines beside it show.
     """
@@ -55,6 +56,7 @@ class Query:
     signatures: tuple[str, ...] = ()
     other_types: tuple[str, ...] = ()
     incident: int | None = None
+    title: str = ""
 
     def full_text(self) -> str:
         return "\n".join((self.text, *self.error_strings))
@@ -123,30 +125,40 @@ class Ranker:
         return Ranker(incidents, self._categories, self._vague, marks, self)
 
     def rank(
-        self, query: Query, cosines: Mapping[str, float], k: int = 5, min_score: float = MIN_SCORE
+        self,
+        query: Query,
+        cosines: Mapping[str, float],
+        titles: Mapping[str, float],
+        k: int = 5,
+        min_score: float = MIN_SCORE,
     ) -> tuple[Similar, ...]:
-        """The k best of at least min_score, best first. cosines: of the incidents' texts to the query's, -1..1."""
+        """The k best of at least min_score, best first. cosines, titles: of the incidents' texts, and of their titles, to the
+        query's, -1..1."""
         return tuple(
             Similar(
                 s.incident.id, s.incident.title, round(s.score, 3), s.why, s.incident.outcome, s.incident.remediation
             )
-            for s in self.score(query, cosines, min_score)[:k]
+            for s in self.score(query, cosines, titles, min_score)[:k]
         )
 
-    def score(self, query: Query, cosines: Mapping[str, float], min_score: float = MIN_SCORE) -> list[Scored]:
+    def score(
+        self, query: Query, cosines: Mapping[str, float], titles: Mapping[str, float], min_score: float = MIN_SCORE
+    ) -> list[Scored]:
         """All of at least min_score, best first."""
         words = self.lexical(query)
         log = query.log()
         ranked = []
         for name, incident in self._incidents.items():
             dense, lexical = near(cosines.get(name, 0.0)), words.get(name, 0.0)
+            title = near(titles.get(name, 0.0), _TITLE_NOISE, _TITLE_SAME)
             match = self._structured(query, log, incident)
-            score = 1 - (1 - _DENSE * dense) * (1 - _LEXICAL * lexical) * (1 - _STRUCTURED * match.score)
+            apart = (1 - _DENSE * dense) * (1 - _TITLE * title)
+            score = 1 - apart * (1 - _LEXICAL * lexical) * (1 - _STRUCTURED * match.score)
             score *= self._agreement(query, incident)
             if self._same_failure(query, incident):
                 score = 1 - (1 - score) * _NOT_THE_SAME
             if score >= min_score:
-                ranked.append(Scored(score, incident, self._why(query, incident, match, dense, lexical)))
+                ranked.append(Scored(score, incident, self._why(query, incident, match, max(dense, title), lexical)))
         return sorted(ranked, key=lambda scored: (-scored.score, scored.incident.id))
 
     def lexical(self, query: Query) -> dict[str, float]:
@@ -224,9 +236,9 @@ class Ranker:
         return "; ".join(reasons) or "text somewhat alike"
 
 
-def near(cosine: float) -> float:
+def near(cosine: float, noise: float = _COSINE_NOISE, same: float = _COSINE_SAME) -> float:
     """Cosine as a likeness in 0..1."""
-    return min(1.0, max(0.0, (cosine - _COSINE_NOISE) / (_COSINE_SAME - _COSINE_NOISE)))
+    return min(1.0, max(0.0, (cosine - noise) / (same - noise)))
 
 
 def passages(incident: KnownIncident) -> tuple[str, ...]:

@@ -72,7 +72,7 @@ class Recall:
         Where the index or the database cannot be used, the rest answers and a note says so.
         """
         notes: list[str] = []
-        vectors, cosines = self._dense(query, notes)
+        vectors, cosines, titles = self._dense(query, notes)
         misled: Mapping[str, Misled] = {}
         found: list[_Candidate] = []
         if self._past:
@@ -81,17 +81,17 @@ class Recall:
                 found = self._recorded(self._past, query, vectors, misled, min_score, same_event, notes)
             except StoreError as error:
                 notes.append(f"recorded incidents were not searched: {error}")
-        found += [_known(s, _misled(misled, s)) for s in self._known.ranker.score(query, cosines, min_score)]
+        found += [_known(s, _misled(misled, s)) for s in self._known.ranker.score(query, cosines, titles, min_score)]
         found.sort(key=lambda c: (-c.score, c.similar.incident))
         return Answer(tuple(map(_told, found[: max(0, k)])), tuple(notes))
 
-    def _dense(self, query: Query, notes: list[str]) -> tuple[Sequence[Vector], dict[str, float]]:
+    def _dense(self, query: Query, notes: list[str]) -> tuple[Sequence[Vector], dict[str, float], dict[str, float]]:
         try:
             vectors = self._known.vectors(query)
-            return vectors, self._known.nearest(vectors)
+            return vectors, self._known.nearest(vectors), self._known.titles(query)
         except IndexUnavailableError as error:
             notes.append(f"similar incidents were searched by words and labels only: {error}")
-            return (), {}
+            return (), {}, {}
 
     def _recorded(
         self,
@@ -108,8 +108,10 @@ class Recall:
         read = past.archive.read(dict.fromkeys((*cosines, *like)))
         others = [r for r in read if r.incident != query.incident and not same_event(r.past)]
         marks = {r.story.id: Mark(r.fingerprint, r.signatures, r.said_type) for r in others}
-        ranker = self._known.ranker.beside([r.story for r in others], marks)
-        scored = ranker.score(query, {str(i): cosine for i, cosine in cosines.items()}, min_score)
+        stories = [r.story for r in others]
+        titles = self._known.titles(query, stories) if vectors else {}
+        ranker = self._known.ranker.beside(stories, marks)
+        scored = ranker.score(query, {str(i): cosine for i, cosine in cosines.items()}, titles, min_score)
         families = past.archive.families({marks[s.incident.id].fingerprint for s in scored} - {""})
         hidden = [r.fingerprint for r in read if r not in others]
         families = {n: Family(max(1, f.times - hidden.count(n)), f.last) for n, f in families.items()}

@@ -14,6 +14,7 @@ from triage.retrieve.index import Entry, Index, Vector
 from triage.retrieve.rank import MIN_SCORE, Query, Ranker, passages
 from triage.text import without_consequences
 
+_TITLES_KEPT = 5000
 _NEAREST, _MOST = 300, 3000  # passages that the index is asked for; with fewer in all, every incident has its cosine
 
 
@@ -63,6 +64,7 @@ def query_of(diagnosis: Diagnosis, at_most: int = 6) -> Query:
         cause = cause.replace(f"{evidence.file}:{evidence.line}", "")  # where this user keeps his logs is no likeness
     return Query(
         text="\n".join((cause, *titles)),
+        title="\n".join(titles),
         failure_type=diagnosis.failure_type,
         root_cause_class=diagnosis.root_cause_class,
         error_strings=tuple(dict.fromkeys(evidence.text for evidence in cited)),
@@ -106,6 +108,9 @@ class Retriever:
         self._categories = dict(categories or {})
         self._vague = frozenset(vague)
         self._incidents: dict[str, KnownIncident] = {}
+        self._titles: dict[
+            str, Vector
+        ] = {}  # those that were compared, by what they say: signatures give many incidents one
         self._strangers: int | None = None  # entries of others in the index; None: not looked at yet
         self.add(incidents)
 
@@ -126,7 +131,9 @@ class Retriever:
         """
         if k < 1 or not self._incidents:
             return ()
-        return self.ranker.rank(query, self.cosines(query) if dense else {}, k, min_score)
+        if not dense:
+            return self.ranker.rank(query, {}, {}, k, min_score)
+        return self.ranker.rank(query, self.cosines(query), self.titles(query), k, min_score)
 
     def vectors(self, query: Query) -> list[Vector]:
         """Of its story and of its lines."""
@@ -136,6 +143,21 @@ class Retriever:
     def cosines(self, query: Query) -> dict[str, float]:
         """Cosine of the nearest passage of each incident; a damaged index is built anew. Errors: IndexUnavailableError."""
         return self.nearest(self.vectors(query))
+
+    def titles(self, query: Query, incidents: Iterable[KnownIncident] | None = None) -> dict[str, float]:
+        """Cosine of the title of each incident, by id; incidents: other than the retriever's own. Errors: IndexUnavailableError."""
+        said = {
+            i.id: i.title for i in (self._incidents.values() if incidents is None else incidents) if i.title.strip()
+        }
+        asked = query.title or query.text
+        if not said or not asked.strip():
+            return {}
+        if len(self._titles) > _TITLES_KEPT:
+            self._titles.clear()
+        new = [title for title in dict.fromkeys(said.values()) if title not in self._titles]
+        own, *vectors = self.embedder.embed([asked, *new])
+        self._titles.update(zip(new, vectors, strict=True))
+        return {name: float(own @ self._titles[title]) for name, title in said.items()}
 
     def nearest(self, vectors: Sequence[Vector]) -> dict[str, float]:
         """The same for the vectors of a query."""
