@@ -105,7 +105,9 @@ def test_what_a_failure_is_in_a_few_words_counts_beside_what_its_log_says(model:
     other_way = incident("order", title="A logging hook ran on the first rank alone", error_strings=(line,))
     other_size = incident("size", title="Two ranks sent and expected different sizes in one operation")
     retriever = Retriever(MemoryIndex(), model, [other_way, other_size], CATEGORIES)
-    told = replace(Query(line, "collective-mismatch", error_strings=(line,)), title="ranks give a collective different sizes")
+    told = replace(
+        Query(line, "collective-mismatch", error_strings=(line,)), title="ranks give a collective different sizes"
+    )
     found = {title: retriever.titles(replace(told, title=title)) for title in (told.title, "")}
     assert found[told.title]["size"] > found[told.title]["order"]
     assert found[told.title]["size"] > found[""]["size"]
