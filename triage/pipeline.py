@@ -40,7 +40,8 @@ def read(paths: Sequence[str], parts: Parts) -> JobLog:
     lasting = [item for item in inputs if parts.job is None or item not in parts.job.now]
     read_from = identity.identify(lasting) if parts.record is not None or parts.identify else ()
     last, earlier = attempts.last_job(together.together(files))
-    return JobLog(last, (*missing, *earlier), kind, rules, notes, read_from, parts.job.ids if parts.job else ())
+    job = parts.job or AskedJob(())
+    return JobLog(last, (*missing, *earlier), kind, rules, notes, read_from, job.ids, job.nodes)
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from triage.diagnose import hang_story, quiet, sieve
 from triage.diagnose.candidates import Candidate
@@ -15,6 +16,7 @@ from triage.domain import LogFile, Suspects
 from triage.evidence.fallen import Fallen, first_fallen
 from triage.evidence.known import known_nodes, known_ranks
 from triage.evidence.match import Finding
+from triage.evidence.processes import short
 from triage.heads import split
 from triage.regex import skeleton
 
@@ -36,7 +38,14 @@ _REPORTER = re.compile(r"\*\*\* (?:JOB|STEP) \S+ ON ")
 
 
 def suspects(facts: Facts, root: Candidate | None, others: Sequence[Candidate]) -> Suspects:
-    """others: consequences and rivals of the cause."""
+    """others: consequences and rivals of the cause. Nodes only of the job's own, where its scheduler said which those are: whoever
+    submits a job writes its log, and could have any node of the cluster drained."""
+    found = _suspects(facts, root, others)
+    own = {short(node) for node in facts.log.job_nodes}
+    return replace(found, nodes=tuple(node for node in found.nodes if short(node) in own)) if own else found
+
+
+def _suspects(facts: Facts, root: Candidate | None, others: Sequence[Candidate]) -> Suspects:
     if root is None:
         return Suspects(ranks=_fallen(facts))
     if (stuck := hang_story.suspects(facts.hang, root.signature, root.failure_type)) is not None:

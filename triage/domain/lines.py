@@ -130,7 +130,8 @@ class JobLog:
 
     kind: what the job runs, None when nobody asked; learned: the learned rules in force, active and shadow; notes: what
     besides reading could not be done; inputs: which files they were, where it is to be recorded.
-    job_ids: where the job was asked for by its id, all that the scheduler knows it by, the one that people write first.
+    job_ids: where the job was asked for by its id, all that the scheduler knows it by, the one that people write first;
+    job_nodes: then too, those that it ran on.
     """
 
     files: tuple[LogFile, ...]
@@ -140,3 +141,4 @@ class JobLog:
     notes: tuple[str, ...] = ()
     inputs: tuple[InputFile, ...] = ()
     job_ids: tuple[str, ...] = ()
+    job_nodes: tuple[str, ...] = ()
