@@ -308,3 +308,9 @@ def test_by_a_refuted_diagnosis_no_node_is_drained_and_no_restart_is_safe() -> N
     ask = asker(talk(refuted()))
     for question in ("which nodes do I drain?", "is it safe to restart?"):
         assert "$ " not in said(ask(question)), question
+
+
+def test_what_helped_reads_as_a_sentence_and_a_refuted_step_is_not_proposed() -> None:
+    assert ".;" not in said(ask("what fixed it last time?"))
+    assert "What is proposed for this one" in said(ask("what fixed it last time?"))
+    assert "What is proposed" not in said(asker(talk(refuted()))("what fixed it last time?"))

@@ -30,15 +30,14 @@ def what_fixed_it(subject: Subject) -> Iterator[Event]:
     if not told and not fixed:
         yield say(_NOBODY + ("" if others else f" {_how_to_tell(subject)}"))
     for s in others[:3]:
-        yield say(
-            f"Past incident {s['incident']}: {sentence(s['title'])} What helped there: {'; '.join(s['remediation'][:2])}"
-        )
+        helped = "; ".join(str(step).rstrip(". ") for step in s["remediation"][:2])
+        yield say(f"Past incident {s['incident']}: {sentence(s['title'])} What helped there: {sentence(helped)}")
     yield from _known_steps(subject)
 
 
 def _known_steps(subject: Subject) -> Iterator[Event]:
     steps = [s for s in subject.result.get("remediation", ()) if s["risk"] != "read-only"]
-    if steps:
+    if steps and not refuted(subject.stored):
         yield say(f"What is proposed for this one: {sentence(steps[0]['step'])}")
 
 
