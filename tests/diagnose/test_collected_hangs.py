@@ -22,12 +22,16 @@ def knowledge() -> Knowledge:
 
 
 def collected(
-    *rows: str, stacks: dict[int, list[str]] | None = None, absent: str = "", ended: int | None = None
+    *rows: str,
+    stacks: dict[int, list[str]] | None = None,
+    absent: str = "",
+    ended: int | None = None,
+    ranks: dict[int, int] | None = None,
 ) -> list[LogFile]:
     """rows: pid, parent, state, kernel's function and command; of the second look the same but what a `>` in them changes."""
     cells = [row.split(None, 4) for row in rows]
     members = [
-        {"node": "n1", "pid": int(pid), "ppid": int(parent), "state": state, "comm": _comm(command), "rank": None, "ended": ended if state == "Z" else None}
+        {"node": "n1", "pid": int(pid), "ppid": int(parent), "state": state, "comm": _comm(command), "rank": (ranks or {}).get(int(pid)), "ended": ended if state == "Z" else None}
         for pid, parent, state, _, command in cells
     ]  # fmt: skip
     commands = [{"node": "n1", "pid": None, "tool": absent, "problem": f"there is no {absent} here"}] if absent else []
@@ -67,6 +71,23 @@ def found(d: Diagnosis) -> tuple[str, str, tuple[int, ...]]:
 
 RING = ["10 1 S do_wait python ring.py", "11 10 S sk_wait_data python ring.py", "13 10 S sk_wait_data python ring.py"]
 STACKS = {10: LAUNCHER, 11: RECEIVES, 13: RECEIVES}
+
+
+@pytest.mark.parametrize(
+    ("program", "waits"),
+    [("timeout 500 python ring.py", "sigsuspend"), ("bash train.sh", "do_wait"), ("/bin/sh -c python", "do_wait")],
+)
+def test_what_srun_starts_a_rank_in_is_not_the_rank(knowledge: Knowledge, program: str, waits: str) -> None:
+    """Both have its variables."""
+    rows, stacks = [], {}
+    for rank in range(4):
+        place = ("hrtimer_nanosleep", ["    time_sleep (timemodule.c:1)", "    load (ring.py:9)", *RECEIVES[2:]])
+        wchan, stack = place if rank == 2 else ("sk_wait_data", RECEIVES)
+        rows += [f"{20 + rank} 1 S {waits} {program}", f"{30 + rank} {20 + rank} S {wchan} python ring.py"]
+        stacks[30 + rank] = stack
+    ranks = {pid + rank: rank for rank in range(4) for pid in (20, 30)}
+    d = judge(job(*collected(*rows, stacks=stacks, ranks=ranks)), knowledge)
+    assert (found(d), d.suspects.ranks) == (("hung", "hang", (32,)), (2,))
 
 
 def test_a_stopped_process_is_named_and_not_its_launcher(knowledge: Knowledge) -> None:

@@ -131,8 +131,8 @@ def family(processes: Sequence[Process]) -> Family:
 
 
 def _starts(p: Process, children: Sequence[Process]) -> bool:
-    if p.rank is not None:
-        return False  # it works too
+    if p.rank is not None:  # it works too, but for a shell or `timeout` in which srun starts the rank
+        return bool(_STARTERS.fullmatch(p.program)) and any(child.rank == p.rank for child in children)
     if any(child.rank is not None for child in children):
         return True
     waits_for_stack = bool(p.looks) and p.for_child
@@ -143,7 +143,7 @@ def crew(processes: Sequence[Process], of: Family) -> tuple[Process, ...]:
     """The processes that do the job's work, and none of the others of its nodes; what a rank started is none, though it has
     its variables. Where no rank is known: what shows a stack of its own, and all that what collected it says are of the job.
     """
-    ranked = [p for p in processes if p.rank is not None]
+    ranked = [p for p in processes if p.rank is not None and not of.starts(p)]
     # Where no rank is known, what shows a stack of its own may be one; a shell that started the ranks shows none.
     works = ranked or [p for p in processes if (p.member or _shows(p)) and not (of.starts(p) or p.helps)]
     found = [p for p in processes if _known(p, bool(ranked)) and not (of.starts(p) or p.helps)]
