@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -38,8 +39,11 @@ def survey(files: Iterable[FileAt], probe: Probe, now: float) -> Survey:
     chosen: Checkpoint | None = None
     notes: list[str] = []
     units = layouts.units(files)
+    alike: dict[tuple[str, str, str], list[Unit]] = {}
+    for unit in units:
+        alike.setdefault(_kind(unit), []).append(unit)
     for unit in sorted(units, key=lambda u: (_order(u, probe), u.changed), reverse=True):
-        siblings = [u for u in units if u is not unit and _kind(u) == _kind(unit)]
+        siblings = [u for u in alike[_kind(unit)] if u is not unit]
         judged = _judge(unit, siblings, names, probe, now, deep=chosen is None)
         found.append(judged)
         if judged.state == "complete" and chosen is None:
@@ -193,7 +197,8 @@ _OF = {
 
 def _beside(unit: Unit, siblings: Sequence[Unit]) -> Iterator[str]:
     """Files that the checkpoints next to it have, and sizes; a change that another one shares is one of the job."""
-    near = sorted((s for s in siblings if s.step is not None), key=lambda s: abs((s.step or 0) - (unit.step or 0)))[:3]
+    at = unit.step or 0
+    near = heapq.nsmallest(3, (s for s in siblings if s.step is not None), key=lambda s: abs((s.step or 0) - at))
     near = [s for s in near if len(s.files) > 1] if len(unit.files) > 1 else near
     if not near:
         return
