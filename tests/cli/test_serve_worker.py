@@ -12,7 +12,13 @@ from tests.conftest import REPO
 
 
 def test_what_cannot_be_recorded_is_told_all_the_same(tmp_path: Path) -> None:
-    asked = {"folder": str(REPO / "examples" / "lost-gpu"), "paths": ["gpu-042.dmesg"], "scheduler": "", "asked": ""}
+    asked = {
+        "folder": str(REPO / "examples" / "lost-gpu"),
+        "paths": ["gpu-042.dmesg"],
+        "scheduler": "",
+        "asked": "",
+        "who": "ada",
+    }
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TRIAGE_")}
     env = {
         "TRIAGE_HOME": str(tmp_path / "home"),

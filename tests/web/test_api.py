@@ -37,6 +37,7 @@ def test_logs_that_are_sent_become_an_incident(served: Served, incident: int) ->
         "under the names they were sent by"
     )
     assert {**plain, "record": shown["record"]} == shown
+    assert [v["recorded_by"] for v in shown["record"]["versions"]] == ["oncall"]
     assert [i["id"] for i in listed["incidents"]] == [incident]
     assert counted["incidents"] >= 1
 

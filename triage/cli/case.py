@@ -16,7 +16,8 @@ from triage.parts import AskedJob
 class Case:
     """One diagnosis to make. asked: None where no job was asked for; live: it still runs.
 
-    state: in the word of its scheduler, "" where that knows nothing of it; gpu_hours: all that it used, as far as is told.
+    state: in the word of its scheduler, "" where that knows nothing of it; gpu_hours: all that it used, as far as is told; by: who has it
+    diagnosed, where that is not the user of this process.
     """
 
     asked: AskedJob | None
@@ -26,6 +27,7 @@ class Case:
     state: str = ""
     gpu_hours: float | None = None
     scheduler: str = ""
+    by: str = ""
 
 
 @contextmanager

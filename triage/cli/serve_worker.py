@@ -44,7 +44,8 @@ def _diagnosed(server: IO[str], asked: dict[str, Any]) -> dict[str, Any]:
         parts = wiring.parts(chosen, lambda text: _say(server, {"told": text}), rules=rules)
         parts = wiring.with_good_runs(parts, chosen, writes=True)
         with _cases(asked, chosen, parts.tell) as found:
-            groups = tasks.diagnose(found, parts, chosen, None, new=False, live=True)
+            named = [replace(case, by=asked["who"]) for case in found]
+            groups = tasks.diagnose(named, parts, chosen, None, new=False, live=True)
     except TriageError as error:
         return {"error": redact(str(error))}
     except Exception as error:  # noqa: BLE001 - the next job can still be diagnosed

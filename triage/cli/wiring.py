@@ -109,9 +109,9 @@ def with_good_runs(parts: Parts, chosen: Settings, writes: bool) -> Parts:
 
 def for_job(parts: Parts, chosen: Settings, job: Case, new: bool) -> Parts:
     """The same for a job that was asked for by its id, and which is recorded under it."""
-    if job.asked is None:
-        return parts
     record = _record(chosen, new, job) if parts.record else None
+    if job.asked is None:
+        return replace(parts, record=record) if job.by else parts
     return replace(parts, job=job.asked, notes=(*job.notes, *parts.notes), record=record)
 
 
@@ -163,6 +163,8 @@ def _record(chosen: Settings, new: bool, asked: Case | None = None) -> Record:
             job = replace(
                 job, scheduler=asked.scheduler, gpu_hours=asked.gpu_hours if job.gpu_hours is None else job.gpu_hours
             )
+        if asked is not None and asked.by:
+            job = replace(job, recorded_by=asked.by)
         window = timedelta(hours=chosen.merge_hours)
         with store(chosen) as opened:
             filed = opened.file(result, document, job, in_force, kb_version=kb.version(), window=window, new=new)

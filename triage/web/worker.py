@@ -1,5 +1,5 @@
 """A process that diagnoses, one job after the other, so that a large log neither stops the server from answering nor takes
-it along when memory ends. Spoken with by lines of JSON: {"folder", "paths", "scheduler", "asked"}
+it along when memory ends. Spoken with by lines of JSON: {"folder", "paths", "scheduler", "asked", "who"}
 in; {"told"}, then {"incident", ...} or {"error"} out.
 """
 
@@ -28,6 +28,8 @@ class Asked(Protocol):
     def scheduler(self) -> str: ...
     @property
     def asked(self) -> str: ...
+    @property
+    def who(self) -> str: ...
 
 
 class Worker:
@@ -39,7 +41,13 @@ class Worker:
 
     async def diagnose(self, folder: str, job: Asked, tell: Callable[[str], None]) -> Mapping[str, Any]:
         """What became of it: incident, failure_type, outcome, status. Errors: TriageError in the words of the diagnosis."""
-        wanted = {"folder": folder, "paths": list(job.paths), "scheduler": job.scheduler, "asked": job.asked}
+        wanted = {
+            "folder": folder,
+            "paths": list(job.paths),
+            "scheduler": job.scheduler,
+            "asked": job.asked,
+            "who": job.who,
+        }
         try:
             process = await self._started()
             assert process.stdin is not None
