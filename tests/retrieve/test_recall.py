@@ -16,7 +16,7 @@ from triage.retrieve.archive import ArchiveIndex
 from triage.retrieve.chroma import ChromaIndex
 from triage.retrieve.embedding import MiniLM
 from triage.retrieve.index import MemoryIndex
-from triage.retrieve.rank import Query
+from triage.retrieve.rank import MIN_SCORE_ASKED, Query
 from triage.retrieve.recall import Past, Recall
 from triage.retrieve.retriever import Retriever
 
@@ -47,6 +47,14 @@ def recall(model: MiniLM, archive: ListArchive, *kb: KnownIncident, half_life: f
 
 def names(found: Collection[Similar]) -> list[str]:
     return [similar.incident for similar in found]
+
+
+def test_a_word_that_most_own_incidents_hold_and_no_other_text_does_is_found(model: MiniLM) -> None:
+    told = [past(n, line=f"ring {n}: the zorblax lost its phase", fingerprint=f"f{n}") for n in range(1, 5)]
+    known = tuple(replace(KB, id=f"kb-{n}") for n in range(40))
+    asked = recall(model, ListArchive(*told, past(9, fingerprint="f9")), *known)
+    found = asked.similar(Query("zorblax"), min_score=MIN_SCORE_ASKED)
+    assert set(names(found.similar)) == {"1", "2", "3", "4"}
 
 
 def test_recorded_ones_stand_beside_the_knowledge_base_and_say_why(model: MiniLM) -> None:

@@ -78,20 +78,23 @@ def _stem(word: str) -> str:
 class Lexicon:
     """Texts that can be asked how well each fits a query. Scores are 0..1 and order texts; they are no probability."""
 
-    def __init__(self, texts: Mapping[str, Sequence[str]], beside: Lexicon | None = None) -> None:
+    def __init__(
+        self, texts: Mapping[str, Sequence[str]], beside: Lexicon | None = None, *, own_words: bool = False
+    ) -> None:
         """texts: id to its parts; a part given twice weighs twice.
 
         beside: tells how rare a word is, where it knows it, and is to be compared with: texts that were chosen because
-        they are alike would make the words that they share common.
+        they are alike would make the words that they share common. own_words: so would those that `beside` does not know; a
+        person who asks for such a word means it, in a diagnosis it is mostly the name of a host or folder.
         """
         counts = {name: Counter(term for part in parts for term, _ in words(part)) for name, parts in texts.items()}
         found = Counter(term for terms in counts.values() for term in terms)
         self._idf = {term: _rarity(n, len(counts)) for term, n in found.items()}
-        self._rarest = _rarity(0, len(counts))
+        self._rarest, self._total = _rarity(0, len(counts)), len(counts)
         self._mean = sum(terms.total() for terms in counts.values()) / max(1, len(counts)) or 1.0
         if beside is not None:
-            most = beside._rarest
-            self._idf = {t: beside._idf.get(t, min(most, rarity)) for t, rarity in self._idf.items()}
+            most, total = beside._rarest, len(counts) + (beside._total if own_words else 0)
+            self._idf = {t: beside._idf.get(t, min(most, _rarity(n, total))) for t, n in found.items()}
             self._rarest, self._mean = most, beside._mean
         self._postings: dict[str, dict[str, float]] = {term: {} for term in found}
         for name, terms in counts.items():

@@ -61,6 +61,11 @@ class Query:
     def full_text(self) -> str:
         return "\n".join((self.text, *self.error_strings))
 
+    @property
+    def in_words(self) -> bool:
+        """Does a person ask, and no diagnosis?"""
+        return not (self.failure_type or self.signatures or self.fingerprint)
+
     def log(self) -> str:
         """All text in the form that error strings are compared in."""
         return _normal("\n".join((self.text, *self.error_strings, *self.consequences)))
@@ -94,7 +99,7 @@ class Ranker:
     """Past incidents, prepared for ranking.
 
     categories: failure type to category, for types that are near; vague: types that are symptoms of others; marks: of
-    recorded incidents, by id; beside: a ranker that these are to be compared with.
+    recorded incidents, by id; beside: a ranker that these are to be compared with; own_words: as of Lexicon.
     """
 
     def __init__(
@@ -104,13 +109,15 @@ class Ranker:
         vague: Collection[str] = (),
         marks: Mapping[str, Mark] | None = None,
         beside: Ranker | None = None,
+        *,
+        own_words: bool = False,
     ) -> None:
         self._incidents = {incident.id: incident for incident in incidents}
         self._categories = categories or {}
         self._vague = frozenset(vague)
         self._marks = marks or {}
         texts = {name: _lexical_parts(incident) for name, incident in self._incidents.items()}
-        self._lexicon: Lexicon = Lexicon(texts, beside._lexicon if beside else None)
+        self._lexicon: Lexicon = Lexicon(texts, beside._lexicon if beside else None, own_words=own_words)
         self._errors = {n: _error_forms(i.error_strings, n in self._marks) for n, i in self._incidents.items()}
         self._components = {n: frozenset(map(str.lower, i.components)) for n, i in self._incidents.items()}
         holders: dict[str, int] = {}
@@ -120,9 +127,11 @@ class Ranker:
         self._holders: Mapping[str, int] = beside._holders if beside else holders
         self._total: int = beside._total if beside else len(self._incidents)
 
-    def beside(self, incidents: Iterable[KnownIncident], marks: Mapping[str, Mark]) -> Ranker:
-        """A ranker of recorded incidents whose scores compare with those of this one."""
-        return Ranker(incidents, self._categories, self._vague, marks, self)
+    def beside(
+        self, incidents: Iterable[KnownIncident], marks: Mapping[str, Mark], *, own_words: bool = False
+    ) -> Ranker:
+        """A ranker of recorded incidents whose scores compare with those of this one. own_words: as of Lexicon."""
+        return Ranker(incidents, self._categories, self._vague, marks, self, own_words=own_words)
 
     def rank(
         self,

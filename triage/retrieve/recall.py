@@ -110,7 +110,7 @@ class Recall:
         marks = {r.story.id: Mark(r.fingerprint, r.signatures, r.said_type) for r in others}
         stories = [r.story for r in others]
         titles = self._known.titles(query, stories) if vectors else {}
-        ranker = self._known.ranker.beside(stories, marks)
+        ranker = self._known.ranker.beside(stories, marks, own_words=query.in_words)
         scored = ranker.score(query, {str(i): cosine for i, cosine in cosines.items()}, titles, min_score)
         families = past.archive.families({marks[s.incident.id].fingerprint for s in scored} - {""})
         hidden = [r.fingerprint for r in read if r not in others]
