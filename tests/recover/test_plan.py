@@ -8,7 +8,8 @@ import pytest
 
 from triage.errors import UsageError
 from triage.recover.hosts import named
-from triage.recover.plan import Case, Resume, plan, scheduler_of
+from triage.recover.plan import Case, plan, scheduler_of
+from triage.recover.resume import Resume
 from triage.recover.step import Plan, Step
 from triage.risk import of_command
 

@@ -16,7 +16,8 @@ from triage.cli.who import user
 from triage.errors import UsageError
 from triage.hostlist import expand
 from triage.recover.hosts import named
-from triage.recover.plan import Case, Resume, plan, scheduler_of
+from triage.recover.plan import Case, plan, scheduler_of
+from triage.recover.resume import Resume, resuming
 from triage.recover.skipping import Skip
 from triage.recover.step import Plan, Step
 from triage.text import printable
@@ -111,7 +112,6 @@ def _looked_at(asked: Asked, found: StoredIncident) -> tuple[Resume | None, Skip
     if asked.checkpoints:
         from triage.cli.recover_checkpoints import lost
         from triage.recover.checkpoints.judging import step_of, survey
-        from triage.recover.resume import resuming
         from triage.recovering.disk import Disk
 
         disk = Disk(asked.checkpoints)

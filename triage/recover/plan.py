@@ -12,6 +12,7 @@ from triage.evidence.processes import short
 from triage.recover import hung, restart
 from triage.recover.budget import Budget, budget
 from triage.recover.hosts import draining, is_name
+from triage.recover.resume import Resume
 from triage.recover.skipping import Skip
 from triage.recover.step import Plan, Step
 from triage.risk import of_command
@@ -23,16 +24,6 @@ _BETWEEN = frozenset(
     {"nccl-timeout", "nccl-remote-error", "hang", "network-error", "connection-error", "nvlink-error", "cuda-error"}
 )
 _PROGRAMS = (("kubernetes", r"\bkubectl\b"), ("slurm", r"\b(?:scontrol|sacct|sbatch|srun|squeue|scancel|sinfo)\b"), ("pbs", r"\bpbsnodes\b|\bqsub -\w"), ("lsf", r"\bbjobs\b|\bbadmin\b"), ("flux", r"\bflux \w"))  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Resume:
-    """A checkpoint to go on from. how: what the framework is told; lost: steps."""
-
-    path: str
-    step: int | None
-    how: str
-    lost: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from triage.recover.resume import Resume
 from triage.recover.skipping import Skip
 from triage.recover.step import Step
 from triage.risk import of_command
 from triage.text import excluding, host_list, how_many
-
-if TYPE_CHECKING:
-    from triage.recover.plan import Resume
 
 _SUBMIT = {"slurm": "sbatch", "pbs": "qsub", "sge": "qsub", "flux": "flux"}
 # All states of a job that runs or will: asked for by name, as squeue leaves some of them out.

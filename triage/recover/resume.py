@@ -1,10 +1,21 @@
-"""How a framework is told to go on from a given checkpoint: options quoted for a shell, calls for Python. Pure."""
+"""Where a job goes on from, and how its framework is told: options quoted for a shell, calls for Python. Pure."""
 
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 
 from triage.recover.checkpoints.tree import Checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """A checkpoint to go on from. how: what the framework is told; lost: steps."""
+
+    path: str
+    step: int | None
+    how: str
+    lost: int | None = None
 
 
 def resuming(found: Checkpoint, path: str) -> str:
