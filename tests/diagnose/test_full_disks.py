@@ -33,6 +33,7 @@ def test_the_disk_was_full(diagnosed: Diagnose, system: str) -> None:
         (FULL + ROW.format(used="8T", free="3T", use=73, mount="/mnt/nas2/run"), "/mnt/nas2/run"),
         ("/dev/loop4  56M  56M  0 100% /snap/core18\n", "/snap/core18"),
         ("progress 100% /mnt/nas2\n", "/mnt/nas2/run"),
+        (FULL.replace("     0 100%", " 0.0.0 100%"), "/mnt/nas2/run"),
     ],
 )
 def test_there_was_room_where_it_wrote(diagnosed: Diagnose, rows: str, path: str) -> None:

@@ -38,6 +38,7 @@ def test_a_scale_that_is_let_go_to_nothing_ran_out() -> None:
         [*fall(2.0**16, 1.0), *fall(2.0**16, 1.0)],
         [APEX.format("1e-07")],
         ["reducing to 0.0 the weight of the penalty"] * 9,
+        ["reducing to 10.0.0.1 the scale of addresses"] * 9,
     ],
 )
 def test_routine_overflows_are_none(texts: list[str]) -> None:

@@ -35,7 +35,7 @@ SCALE_RAN_OUT = Signature(
     weight=85,
     check="loss, gradient norm and learning rate before the first overflow",
 )
-LASTING = (DIVERGED, SCALE_RAN_OUT)  # steps that follow are no sign that these were outlived
+LASTING = frozenset({DIVERGED.id, SCALE_RAN_OUT.id})  # steps that follow are no sign that these were outlived
 
 
 def find(log: JobLog, steps: Mapping[str, Sequence[Step]]) -> Iterator[Finding]:

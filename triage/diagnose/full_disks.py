@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from triage.evidence.match import Best, Finding
 from triage.heads import split
 
 _USE = re.compile(
-    r"^(?P<system>\S{1,200})\s+(?:\w{1,20}\s+)?[\d.]{1,12}[BKMGTPEi]{0,3}\s+[\d.]{1,12}[BKMGTPEi]{0,3}\s+(?P<free>[\d.]{1,12})[BKMGTPEi]{0,3}"
+    r"^(?P<system>\S{1,200})\s+(?:\w{1,20}\s+)?[\d.]{1,12}[BKMGTPEi]{0,3}\s+[\d.]{1,12}[BKMGTPEi]{0,3}\s+(?P<free>\d{1,12}(?:\.\d{1,3})?)[BKMGTPEi]{0,3}"
     r"\s+(?P<use>\d{1,3})%\s+(?P<mount>/\S{0,200})\s*$"
 )
 _ALWAYS_FULL = re.compile(r"^(?:/dev/loop|squashfs|udev|cvmfs)|^/(?:snap|proc|sys|boot|cvmfs|cdrom)\b")
@@ -45,23 +46,23 @@ class _Row:
 def find(best: Best, log: JobLog) -> Iterator[Finding]:
     """The last row of `df` before such a write, where it shows the file system of the write as full."""
     for file in log.files:
-        failed = [f for key, f in best.items() if key[0] == file.name and _is_write(f, file)]
+        failed = [f for key, f in best.items() if key[0] == file.name and _may_be_write(f)]
         rows = list(_rows(file)) if failed else []
-        for finding in failed if rows else ():
-            row = _of_write(rows, finding, file)
+        for finding in failed if any(row.full for row in rows) else ():
+            around = _around(finding, file)
+            row = _of_write(rows, finding, around) if any(_WRITES.search(line.text) for line in around) else None
             if row is not None and row.full:
                 yield Finding(row.line, FULL, {"path": f"{row.mount}/"})  # a folder, by its end
 
 
-def _is_write(finding: Finding, file: LogFile) -> bool:
-    if finding.signature.role != "root" or finding.signature.failure_type not in _FAILED:
-        return False
-    return any(_WRITES.search(line.text) for line in _around(finding, file))
+def _may_be_write(finding: Finding) -> bool:
+    return finding.signature.role == "root" and finding.signature.failure_type in _FAILED
 
 
-def _around(finding: Finding, file: LogFile) -> list[LogLine]:
+def _around(finding: Finding, file: LogFile) -> tuple[LogLine, ...]:
     at = finding.line.number
-    return [line for line in file.lines if at - _BEFORE <= line.number <= at]
+    first = bisect.bisect_left(file.lines, at - _BEFORE, key=lambda line: line.number)
+    return file.lines[first : bisect.bisect_right(file.lines, at, key=lambda line: line.number)]
 
 
 def _rows(file: LogFile) -> Iterator[_Row]:
@@ -71,13 +72,13 @@ def _rows(file: LogFile) -> Iterator[_Row]:
             yield _Row(row["mount"], row["use"] == "100" and float(row["free"]) == 0, line)
 
 
-def _of_write(rows: Iterable[_Row], finding: Finding, file: LogFile) -> _Row | None:
+def _of_write(rows: Iterable[_Row], finding: Finding, around: Iterable[LogLine]) -> _Row | None:
     """The newest row, before the failure, of the file system on which a path lies that was named before the failure."""
     newest = {row.mount: row for row in rows if row.line.number < finding.line.number}
     named = {row.line.number for row in newest.values()}
     paths = [
         path
-        for line in _around(finding, file)
+        for line in around
         if line.number not in named and not _FRAME.match(line.text)
         for path in _PATH.findall(line.text)
     ]

@@ -51,7 +51,7 @@ _BESIDE = 3  # lines around a logged traceback in which the program says what it
 def handled(facts: Facts, finding: Finding) -> bool:
     """Did work go on, or end well, after this line?"""
     line = finding.line
-    if finding.signature in LASTING or finding.signature.id in _SAID_AHEAD:
+    if finding.signature.id in LASTING or finding.signature.id in _SAID_AHEAD:
         return False  # work went on, on what was lost, or until what was said came true
     if line.file in facts.system_files:
         return _job_outlived(facts, finding)

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from triage.domain import LogLine
 
 _LOWERED = re.compile(
-    r"\b(?:reducing loss scale to|setting loss scale to:|reducing to) ([\d.]{1,30}(?:e[+-]?\d{1,4})?)\b", re.IGNORECASE
+    r"\b(?:reducing loss scale to|setting loss scale to:|reducing to) (\d{1,20}(?:\.\d{1,20})?(?:e[+-]?\d{1,4})?)\b(?!\.\d)",
+    re.IGNORECASE,
 )
 LEAST = 1e-6  # scalers begin at powers of two far above 1; at this one gradients that half precision can hold do not overflow
 _FEWEST = 3  # times on end

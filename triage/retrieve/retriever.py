@@ -108,9 +108,7 @@ class Retriever:
         self._categories = dict(categories or {})
         self._vague = frozenset(vague)
         self._incidents: dict[str, KnownIncident] = {}
-        self._titles: dict[
-            str, Vector
-        ] = {}  # those that were compared, by what they say: signatures give many incidents one
+        self._titles: dict[str, Vector] = {}  # those compared so far, by what they say: many incidents have one title
         self._strangers: int | None = None  # entries of others in the index; None: not looked at yet
         self.add(incidents)
 
@@ -152,12 +150,12 @@ class Retriever:
         asked = query.title or query.text
         if not said or not asked.strip():
             return {}
-        if len(self._titles) > _TITLES_KEPT:
-            self._titles.clear()
-        new = [title for title in dict.fromkeys(said.values()) if title not in self._titles]
-        own, *vectors = self.embedder.embed([asked, *new])
-        self._titles.update(zip(new, vectors, strict=True))
-        return {name: float(own @ self._titles[title]) for name, title in said.items()}
+        known = self._titles if len(self._titles) <= _TITLES_KEPT else {}
+        new = [title for title in dict.fromkeys((asked, *said.values())) if title not in known]
+        # A new mapping, as threads of a server ask at once.
+        known = {**known, **dict(zip(new, self.embedder.embed(new), strict=True))} if new else known
+        self._titles = known
+        return {name: float(known[asked] @ known[title]) for name, title in said.items()}
 
     def nearest(self, vectors: Sequence[Vector]) -> dict[str, float]:
         """The same for the vectors of a query."""
